@@ -1,0 +1,42 @@
+# Everything runs in .venv, which the first command makes; nothing has to be installed by hand.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+
+$(READY): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ttlstore needs Python 3.11 or later: make PYTHON=python3.12 …")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(BIN)/pip install --quiet --group dev --editable .
+	touch $@
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+.PHONY: demo
+demo: $(READY) ## a guided tour: documents that expire before your eyes
+	@$(BIN)/ttlstore demo
+
+.PHONY: lint
+lint: $(READY) ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+.PHONY: test
+test: lint ## lint, types and all tests, with coverage
+	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage report --skip-covered --fail-under=90
+
+.PHONY: bench
+bench: $(READY) ## speed, as ratios to hand-written SQLite and to diskcache
+	$(BIN)/pip install --quiet --group bench
+	$(BIN)/python -m benchmarks
+
+.PHONY: clean
+clean: ## remove what the other commands made
+	rm -rf $(VENV) dist build .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

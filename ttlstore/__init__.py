@@ -1,0 +1,1 @@
+"""A persistent local document store whose documents expire."""

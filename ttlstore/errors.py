@@ -1,0 +1,81 @@
+"""Every error a user can meet. All share one base, and have the built-in parent that fits."""
+
+
+class TtlStoreError(Exception):
+    """The base of every error this package raises."""
+
+
+class CollectionExists(TtlStoreError, ValueError):
+    """A collection of this name is there already."""
+
+
+class CollectionNotFound(TtlStoreError, LookupError):
+    """There is no collection of this name, or it was dropped."""
+
+
+class DocumentExists(TtlStoreError, ValueError):
+    """A live document with this id (and partition) is there already."""
+
+
+class DocumentNotFound(TtlStoreError, LookupError):
+    """There is no live document with this id (and partition): it was never there, was deleted, or has expired."""
+
+
+class PreconditionFailed(TtlStoreError):
+    """`if_match` names another version of the document than the one that is stored."""
+
+
+class InvalidTtl(TtlStoreError, ValueError):
+    """A `ttl` or `default_ttl` that is not a valid number of seconds, or that the collection cannot take."""
+
+
+class InvalidDocument(TtlStoreError, ValueError):
+    """The document is not JSON, or its id or partition key is not valid. Nothing was written."""
+
+
+class InvalidPatch(TtlStoreError, ValueError):
+    """An operation of a patch is malformed or does not apply to the document. Nothing was written."""
+
+
+class InvalidCollection(TtlStoreError, ValueError):
+    """A collection's name, partition key or indexing policy is not valid."""
+
+
+class QueryError(TtlStoreError, ValueError):
+    """The query is not valid, or its parameters do not fit it."""
+
+
+class CannotOpen(TtlStoreError, OSError):
+    """The target cannot be opened: a directory, an unreadable or read-only file, a URL of an unknown kind."""
+
+
+class NotAStore(TtlStoreError, ValueError):
+    """The file is something else than a ttlstore. It was not touched."""
+
+
+class SchemaOutdated(TtlStoreError):
+    """The store's schema is older than this version of ttlstore, and `migrate=False` forbids upgrading it."""
+
+
+class SchemaTooNew(TtlStoreError):
+    """The store was written by a newer version of ttlstore."""
+
+
+class StoreBusy(TtlStoreError, TimeoutError):
+    """Another connection held the lock for longer than `busy_timeout`. Nothing was written; try again."""
+
+
+class StoreClosed(TtlStoreError, ValueError):
+    """The store was closed."""
+
+
+class StoreCorrupt(TtlStoreError):
+    """The file is damaged. `ttlstore check` tells more; restore a backup."""
+
+
+class StoreFull(TtlStoreError, OSError):
+    """There is no room left to write. Nothing was written; what is stored can still be read."""
+
+
+class StoreReadOnly(TtlStoreError, OSError):
+    """The store's file or the medium it lies on cannot be written."""
