@@ -1,6 +1,15 @@
 """Every error a user can meet. All share one base, and have the built-in parent that fits."""
 
 
+def shown(value: object) -> str:
+    """A value for a message: short, and whatever it is (the repr of an integer of 5,000 digits raises)."""
+    try:
+        text = repr(value)
+    except Exception:
+        return f"a {type(value).__name__}"
+    return text if len(text) <= 80 else f"{text[:77]}…"
+
+
 class TtlStoreError(Exception):
     """The base of every error this package raises."""
 
@@ -31,6 +40,10 @@ class InvalidTtl(TtlStoreError, ValueError):
 
 class InvalidDocument(TtlStoreError, ValueError):
     """The document is not JSON, or its id or partition key is not valid. Nothing was written."""
+
+
+class PartitionRequired(TtlStoreError, TypeError):
+    """The collection is partitioned by a property other than the id: pass `partition=`."""
 
 
 class InvalidPatch(TtlStoreError, ValueError):
@@ -75,6 +88,10 @@ class StoreCorrupt(TtlStoreError):
 
 class StoreFull(TtlStoreError, OSError):
     """There is no room left to write. Nothing was written; what is stored can still be read."""
+
+
+class StoreFailed(TtlStoreError, OSError):
+    """The operating system or the database failed in a way that has no error of its own here."""
 
 
 class StoreReadOnly(TtlStoreError, OSError):

@@ -1,0 +1,39 @@
+"""Alembic's way into a store.
+
+ttlstore passes the connection to migrate on. The `alembic` command names the store instead:
+
+    alembic -x db=app.db upgrade head        (or TTLSTORE_DB=app.db alembic upgrade head)
+"""
+
+import os
+
+import sqlalchemy
+from alembic import context
+from alembic.util import CommandError
+
+from ttlstore.migrate import migrating
+from ttlstore.schema import metadata
+
+
+def run(connection: sqlalchemy.Connection) -> None:
+    context.configure(connection=connection, target_metadata=metadata)
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+def target() -> str:
+    named = context.get_x_argument(as_dictionary=True).get("db") or os.environ.get("TTLSTORE_DB")
+    if not named:
+        raise CommandError("name the store to migrate: alembic -x db=app.db …, or set TTLSTORE_DB")
+    return named
+
+
+if context.is_offline_mode():
+    context.configure(dialect_name="sqlite", target_metadata=metadata, literal_binds=True)
+    with context.begin_transaction():
+        context.run_migrations()
+elif (connection := context.config.attributes.get("connection")) is not None:
+    run(connection)
+else:
+    with migrating(target()) as connection:
+        run(connection)

@@ -1,0 +1,333 @@
+"""A collection: the verbs on its documents."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import timedelta
+from typing import Any, NoReturn, TypeVar
+
+from ttlstore import patch, ttl
+from ttlstore.bulk import write_many
+from ttlstore.document import (
+    Document,
+    Encoded,
+    check_id,
+    decode,
+    encode,
+    encode_partition,
+    new_etag,
+    parse_pointer,
+)
+from ttlstore.engine import Engine, Row
+from ttlstore.errors import (
+    CollectionNotFound,
+    DocumentExists,
+    DocumentNotFound,
+    PartitionRequired,
+    PreconditionFailed,
+    shown,
+)
+from ttlstore.indexing import IndexingPolicy, check_ttl_and_indexing
+from ttlstore.statements import Prepared, Values
+from ttlstore.ttl import Clock, Expiry, Moment, check_default_ttl, moment, present
+from ttlstore.unset import UNSET, Unset
+
+D = TypeVar("D")
+
+# Iteration reads a page at a time: no lock or snapshot is held while the caller works on a document.
+FIRST_PAGE_ROWS = 16
+MAX_PAGE_ROWS = 1000
+PAGE_BYTES = 256 * 1024  # about what a page may hold, by the size of the documents before it
+
+
+class Collection:
+    """A named set of documents with one default TTL. Made by a `Store`.
+
+    Every verb sees live documents only, and raises CollectionNotFound once the collection was dropped. A point
+    operation on a collection that is partitioned by anything but `/id` takes `partition=`, else PartitionRequired.
+    """
+
+    def __init__(self, engine: Engine, clock: Clock, id: int, name: str, partition_key: str) -> None:
+        self.name = name
+        self.partition_key = partition_key
+        self._engine = engine
+        self._statements = engine.statements
+        self._clock = clock
+        self._id = id
+        self._partition_path = parse_pointer(partition_key)
+        self._partitioned_by_id = self._partition_path == ("id",)
+
+    def __repr__(self) -> str:
+        return f"<Collection {self.name!r} of {self._engine.name}>"
+
+    # --- settings ---------------------------------------------------------------------------------------------------
+
+    @property
+    def default_ttl(self) -> int | None:
+        """None: TTL is off; -1: on, no default; n: seconds. As it stands in the database now."""
+        default_ttl: int | None = self._settings()[3]
+        return default_ttl
+
+    @property
+    def indexing(self) -> IndexingPolicy:
+        """The indexing policy, as it stands in the database now."""
+        *_, mode, paths = self._settings()
+        return IndexingPolicy.stored(mode, paths)
+
+    def configure(
+        self,
+        *,
+        default_ttl: int | timedelta | Unset | None = UNSET,
+        indexing: IndexingPolicy | str | Unset = UNSET,
+    ) -> None:
+        """Change the settings that are passed. A new `default_ttl` holds at once, for every document that inherits it.
+
+        Raises InvalidTtl or InvalidCollection.
+        """
+        new_ttl = default_ttl if default_ttl is UNSET else check_default_ttl(default_ttl)
+        new_indexing = indexing if indexing is UNSET else IndexingPolicy.of(indexing)
+        with self._engine.writing():
+            if new_ttl is UNSET:
+                new_ttl = self.default_ttl
+            if new_indexing is UNSET:
+                new_indexing = self.indexing
+            check_ttl_and_indexing(new_ttl, new_indexing)
+            self._engine.change(
+                self._statements.configure, (new_ttl, new_indexing.mode, new_indexing.paths_json(), self._id)
+            )
+
+    def _settings(self) -> Row:
+        settings = self._engine.one(self._statements.collection, (self._id,))
+        return settings or self._raise_dropped()
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    def read(self, id: str, *, partition: Any = UNSET) -> Document:
+        """The document. Raises DocumentNotFound."""
+        found = self._find(id, self._partition(id, partition))
+        if found is None:
+            raise self._not_found(id, partition)
+        return decode(*found)
+
+    def get(self, id: str, default: D | None = None, *, partition: Any = UNSET) -> Document | D | None:
+        """The document, or the default if there is none."""
+        found = self._find(id, self._partition(id, partition))
+        return default if found is None else decode(*found)
+
+    def _find(self, id: str, partition: str) -> Row | None:
+        row = (
+            self._engine.one(self._statements.read, (check_id(id), partition, present(self._clock), self._id))
+            or self._raise_dropped()
+        )
+        return None if row[0] is None else row
+
+    def expiry(self, id: str, *, partition: Any = UNSET) -> Expiry:
+        """When the document expires, and why. Raises DocumentNotFound."""
+        now = present(self._clock)
+        key = (check_id(id), self._partition(id, partition))
+        row = self._engine.one(self._statements.expiry, (*key, now, self._id)) or self._raise_dropped()
+        ts, own_ttl, default_ttl = row
+        if ts is None:
+            raise self._not_found(id, partition)
+        return ttl.expiry(own_ttl, default_ttl, ts, now)
+
+    def count(self) -> int:
+        """How many documents there are."""
+        row = self._engine.one(self._statements.count, (present(self._clock), self._id)) or self._raise_dropped()
+        count: int = row[0]
+        return count
+
+    def __len__(self) -> int:
+        return self.count()
+
+    def __contains__(self, id: object) -> bool:
+        """Whether there is a document with this id, in any partition."""
+        if not isinstance(id, str):
+            return False
+        row = self._engine.one(self._statements.contains, (check_id(id), present(self._clock), self._id))
+        return bool((row or self._raise_dropped())[0])
+
+    def __iter__(self) -> Iterator[Document]:
+        """Every document, in the order in which they were first written.
+
+        Documents may be written and deleted meanwhile: one that is there all the time comes once, as it is when its
+        turn comes near; one that expires before its turn does not come.
+        """
+        after, rows = 0, FIRST_PAGE_ROWS
+        while page := self._engine.all(self._statements.page, (self._id, after, present(self._clock), rows)):
+            for seq, expires_at, *stored in page:
+                if expires_at is None or expires_at > present(self._clock):
+                    yield decode(*stored)
+                after = seq
+            average = sum(len(row[2]) for row in page) // len(page) + 1
+            rows = min(max(PAGE_BYTES // average, 1), MAX_PAGE_ROWS)
+        self._settings()  # an empty page is also what a dropped collection has
+
+    # --- writing ----------------------------------------------------------------------------------------------------
+
+    def create(self, document: Document) -> Document:
+        """Store a new document; an id is made up if it has none. Returns it as stored.
+
+        Raises DocumentExists, InvalidDocument or InvalidTtl.
+        """
+        encoded = encode(document, self._partition_path, make_id=True)
+        etag = new_etag()
+        changed, at = self._change(self._statements.create, lambda at: (*encoded.values(at.ts, etag), self._id, at.now))
+        if not changed:
+            self._settings()
+            raise DocumentExists(f"there is a document {encoded.id!r} in {self.name!r} already")
+        return encoded.stored(at.ts, etag)
+
+    def upsert(self, document: Document, *, if_match: str | None = None) -> Document:
+        """Store a document, whether there is one with its id or not. Returns it as stored.
+
+        With `if_match`, only over the version with that `_etag`, else PreconditionFailed. Raises InvalidDocument or
+        InvalidTtl.
+        """
+        encoded = encode(document, self._partition_path)
+        etag = new_etag()
+        if if_match is None:
+            changed, at = self._change(self._statements.upsert, lambda at: (*encoded.values(at.ts, etag), self._id))
+        else:
+            changed, at = self._replace(encoded, etag, if_match)
+        if not changed:
+            self._settings()
+            raise self._precondition_failed(encoded.id, if_match)
+        return encoded.stored(at.ts, etag)
+
+    def replace(self, document: Document, *, if_match: str | None = None) -> Document:
+        """Store a document in place of the one with its id. Returns it as stored.
+
+        Raises DocumentNotFound, InvalidDocument or InvalidTtl; with `if_match`, PreconditionFailed if the one that is
+        there has another `_etag`.
+        """
+        encoded = encode(document, self._partition_path)
+        etag = new_etag()
+        while True:
+            changed, at = self._replace(encoded, etag, if_match)
+            if changed:
+                return encoded.stored(at.ts, etag)
+            self._explain_refusal(encoded.id, encoded.partition, if_match)
+
+    def patch(
+        self,
+        id: str,
+        operations: Sequence[patch.Operation],
+        *,
+        partition: Any = UNSET,
+        if_match: str | None = None,
+    ) -> Document:
+        """Change parts of a document: all of the operations or none. Returns it as stored.
+
+        An operation is `{"op": …, "path": "/a/b", "value": …}`, where `op` is `set`, `add`, `replace`, `remove`, `incr`
+        or `move` (`"from"` instead of `"value"`). Raises DocumentNotFound, InvalidPatch, InvalidDocument, InvalidTtl or
+        PreconditionFailed.
+        """
+
+        def apply(document: Document) -> None:
+            if if_match is not None and document["_etag"] != if_match:
+                raise self._precondition_failed(id, if_match)
+            patch.apply(document, operations, self._partition_path)
+
+        return self._rewrite(id, partition, apply)
+
+    def touch(self, id: str, *, partition: Any = UNSET) -> Document:
+        """Restart the countdown of a document. Returns it as stored. Raises DocumentNotFound."""
+        return self._rewrite(id, partition, lambda document: None)
+
+    def delete(self, id: str, *, partition: Any = UNSET, if_match: str | None = None) -> None:
+        """Delete a document. Raises DocumentNotFound; with `if_match`, PreconditionFailed."""
+        key = (check_id(id), self._partition(id, partition))
+        while True:
+            if if_match is None:
+                changed, _ = self._change(self._statements.delete, lambda at: (*key, self._id, at.now))
+            else:
+                changed, _ = self._change(self._statements.delete_if, lambda at: (*key, self._id, at.now, if_match))
+            if changed:
+                return
+            self._explain_refusal(*key, if_match)
+
+    def create_many(self, documents: Iterable[Document]) -> int:
+        """Store new documents from any iterable, in batches; returns how many. Inside `transaction()`: all or none.
+
+        Raises what `create` does, naming the position of the document and how many are stored.
+        """
+        return write_many(
+            self._engine,
+            self._statements.create,
+            (encode(document, self._partition_path, make_id=True) for document in documents),
+            lambda at: (self._id, at.now),
+            self._clock,
+            self._refuse_in_bulk,
+        )
+
+    def upsert_many(self, documents: Iterable[Document]) -> int:
+        """Store documents from any iterable, in batches; returns how many. Inside `transaction()`: all or none.
+
+        Raises what `upsert` does, naming the position of the document and how many are stored.
+        """
+        return write_many(
+            self._engine,
+            self._statements.upsert,
+            (encode(document, self._partition_path) for document in documents),
+            lambda at: (self._id,),
+            self._clock,
+            self._refuse_in_bulk,
+        )
+
+    # --- how writes are made ----------------------------------------------------------------------------------------
+
+    def _change(self, statement: Prepared, values: Callable[[Moment], Values]) -> tuple[int, Moment]:
+        """Run one statement by the clock at the moment when it has the lock: a call that waited may find it expired."""
+        at = moment(self._clock)
+        changed = self._engine.attempt(statement, values(at))
+        if changed is None:
+            with self._engine.writing():
+                at = moment(self._clock)
+                changed = self._engine.change(statement, values(at))
+        return changed, at
+
+    def _replace(self, encoded: Encoded, etag: str, if_match: str | None) -> tuple[int, Moment]:
+        if if_match is None:
+            return self._change(self._statements.replace, lambda at: (*encoded.values(at.ts, etag), self._id, at.now))
+        return self._change(
+            self._statements.replace_if, lambda at: (*encoded.values(at.ts, etag), self._id, at.now, if_match)
+        )
+
+    def _rewrite(self, id: str, partition: Any, change: Callable[[Document], None]) -> Document:
+        """Read, change and write a document as one."""
+        with self._engine.writing():
+            document = self.read(id, partition=partition)
+            change(document)
+            return self.replace(document)
+
+    # --- partitions and refusals ------------------------------------------------------------------------------------
+
+    def _partition(self, id: str, partition: Any) -> str:
+        if self._partitioned_by_id:
+            return "" if partition is UNSET or partition == id else encode_partition(partition)
+        if partition is UNSET:
+            raise PartitionRequired(f"{self.name!r} is partitioned by {self.partition_key}: pass partition=")
+        return encode_partition(partition)
+
+    def _explain_refusal(self, id: str, partition: str, if_match: str | None) -> None:
+        """Raise why a write of a document that must be there changed nothing; return if it would by now."""
+        found = self._find(id, partition)
+        if found is None:
+            raise self._not_found(id, UNSET)
+        if if_match is not None and found[2] != if_match:
+            raise self._precondition_failed(id, if_match)
+
+    def _refuse_in_bulk(self, encoded: Encoded) -> NoReturn:
+        self._settings()
+        raise DocumentExists(f"there is a document {encoded.id!r} in {self.name!r} already")
+
+    def _not_found(self, id: str, partition: Any) -> DocumentNotFound:
+        where = "" if partition is UNSET else f" in partition {shown(partition)}"
+        return DocumentNotFound(f"there is no document {shown(id)} in {self.name!r}{where}")
+
+    def _precondition_failed(self, id: str, if_match: str | None) -> PreconditionFailed:
+        return PreconditionFailed(
+            f"the document {shown(id)} in {self.name!r} is not the version {shown(if_match)} (if_match); read it again"
+        )
+
+    def _raise_dropped(self) -> NoReturn:
+        raise CollectionNotFound(f"the collection {self.name!r} was dropped")

@@ -1,0 +1,95 @@
+"""Where the data is: connections, transactions and the differences between databases.
+
+An engine has two doors, `reading()` and `writing()`, and for the point operations the shorter `one()` and `attempt()`.
+Errors of the driver leave as errors of this package.
+"""
+
+import os
+import re
+from contextlib import AbstractContextManager
+from typing import Any, Literal, Protocol
+
+import sqlalchemy
+
+from ttlstore.errors import CannotOpen, shown
+from ttlstore.statements import Prepare, Prepared, Statements, Values
+
+Row = tuple[Any, ...]
+Durability = Literal["full", "normal"]
+
+
+class Engine(Protocol):
+    """What the layers above need of a database."""
+
+    name: str
+    """What was opened, for messages."""
+    statements: Statements
+    prepare: Prepare
+
+    def one(self, statement: Prepared, values: Values = ()) -> Row | None:
+        """The first row."""
+
+    def all(self, statement: Prepared, values: Values = ()) -> list[Row]:
+        """All rows."""
+
+    def attempt(self, statement: Prepared, values: Values) -> int | None:
+        """Write without waiting, and tell how many rows were changed; None if the write lock is taken.
+
+        In the transaction of this thread, where it is never None, or else in one of its own.
+        """
+
+    def change(self, statement: Prepared, values: Values) -> int:
+        """Write inside `writing()`, and tell how many rows were changed."""
+
+    def change_many(self, statement: Prepared, rows: list[Values]) -> int:
+        """The same statement once for each of the rows, inside `writing()`."""
+
+    def reading(self) -> AbstractContextManager[None]:
+        """What this thread reads inside is one state of the database."""
+
+    def writing(self) -> AbstractContextManager[None]:
+        """What this thread writes inside is one change. Takes the write lock at once; nested, it is a savepoint."""
+
+    def in_transaction(self) -> bool:
+        """Whether this thread is inside `writing()`."""
+
+    def revision(self) -> str | None:
+        """The schema's revision; None for a new store."""
+
+    def migrating(self) -> AbstractContextManager[sqlalchemy.Connection]:
+        """A connection for Alembic, in a transaction that holds the write lock."""
+
+    def check(self) -> list[str]:
+        """What the database finds wrong with itself."""
+
+    def backup(self, path: str) -> None:
+        """Copy the whole store to a new file, as it is at one moment."""
+
+    def close(self) -> None:
+        """Wait for the calls under way and give everything back."""
+
+
+def connect(target: str | os.PathLike[str], *, durability: Durability, busy_timeout: float) -> Engine:
+    """The engine for a path, ":memory:" or a SQLAlchemy URL. Raises CannotOpen or NotAStore."""
+    from ttlstore.engine import sqlite
+
+    if durability not in ("full", "normal"):
+        raise ValueError(f"durability must be 'full' or 'normal', got {shown(durability)}")
+    if isinstance(busy_timeout, bool) or not isinstance(busy_timeout, int | float) or not 0 <= busy_timeout <= 86_400:
+        raise ValueError(f"busy_timeout must be a number of seconds from 0 to 86400, got {shown(busy_timeout)}")
+    path = os.fspath(target)
+    if isinstance(path, str) and re.match(r"[A-Za-z][A-Za-z0-9+_]*://", path):
+        path = _path_in_url(path)
+    if not isinstance(path, str) or not path or "\0" in path:
+        raise CannotOpen(f"a store is opened by a path, ':memory:' or a URL, got {shown(target)}")
+    return sqlite.SqliteEngine(None if path == ":memory:" else path, durability, busy_timeout)
+
+
+def _path_in_url(text: str) -> str:
+    try:
+        url = sqlalchemy.make_url(text)
+    except sqlalchemy.exc.ArgumentError:
+        raise CannotOpen("the URL cannot be read; it should look like sqlite:///app.db") from None
+    if url.drivername not in ("sqlite", "sqlite+pysqlite") or url.query:
+        raise CannotOpen(f"only URLs like sqlite:///app.db can be opened, got {shown(url.render_as_string())}")
+    return url.database or ":memory:"

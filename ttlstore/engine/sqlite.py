@@ -1,0 +1,452 @@
+"""The engine for SQLite: a connection for each thread, the compiled statements run on its own cursor.
+
+A thread's connection is used by that thread alone, but for `close()`, which may come from another one; each has a lock
+for that. A store in memory is one connection that its threads share, so there the lock is also the write lock: while
+one thread is in a transaction, the others wait.
+"""
+
+import ctypes
+import os
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import sqlalchemy
+from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
+
+from ttlstore.engine import Durability, Row
+from ttlstore.engine.sqlite_file import APPLICATION_ID, inspect_file
+from ttlstore.errors import (
+    CannotOpen,
+    InvalidDocument,
+    StoreBusy,
+    StoreClosed,
+    StoreCorrupt,
+    StoreFailed,
+    StoreFull,
+    StoreReadOnly,
+    TtlStoreError,
+)
+from ttlstore.statements import Prepared, Statements, Values, preparing_for
+
+T = TypeVar("T")
+
+OLDEST_SQLITE = (3, 38, 0)  # the first whose JSON functions are always there
+CACHE_KIB = 16_384  # of pages for each connection; SQLite's own 2 MiB are little for an index of a million documents
+WAL_LIMIT_BYTES = 16 * 1024 * 1024  # what a bulk load leaves of its write-ahead log
+STATEMENT_CACHE = 256  # compiled statements a connection keeps: all of ours and many queries
+SHORTEST_PAUSE_SECONDS = 0.0005  # before asking again for a lock; a write rarely holds it for longer
+LONGEST_PAUSE_SECONDS = 0.01  # what a long wait may cost after the lock is free
+MIGRATION_PATIENCE_SECONDS = 60.0  # whatever an application's patience with a write: another may be migrating
+
+
+class _Compiler(SQLiteCompiler):
+    def get_from_hint_text(self, table: Any, text: Any) -> Any:
+        return text  # INDEXED BY, which SQLAlchemy's dialect leaves out
+
+
+class _Dialect(SQLiteDialect_pysqlite):
+    statement_compiler = _Compiler
+    supports_statement_cache = True
+
+
+prepare = preparing_for(_Dialect(paramstyle="qmark"))
+
+
+@cache
+def _statements() -> Statements:
+    return Statements(prepare, insert)
+
+
+class _Connection:
+    """A connection of the driver, the lock that guards it, and how deep in transactions it is."""
+
+    __slots__ = ("__weakref__", "depth", "lock", "raw")
+
+    def __init__(self, raw: sqlite3.Connection, lock: threading.RLock) -> None:
+        self.raw = raw
+        self.lock = lock
+        self.depth = 0
+
+    def __del__(self) -> None:
+        self.raw.close()  # its thread has ended
+
+
+class SqliteEngine:
+    """A store in a file, or in memory if there is no path."""
+
+    def __init__(self, path: str | None, durability: Durability, busy_timeout: float) -> None:
+        if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+            needed = ".".join(map(str, OLDEST_SQLITE))
+            raise CannotOpen(f"ttlstore needs SQLite {needed} or later, and this Python has {sqlite3.sqlite_version}")
+        self.name = path or ":memory:"
+        self.statements = _statements()
+        self.prepare = prepare
+        self._path = None if path is None else os.path.abspath(path)
+        self._durability = durability
+        self._busy_timeout = busy_timeout
+        self._closed = False
+        self._start()
+        if self._path is not None:
+            inspect_file(self._path)
+        self._set_up()
+        _engines.add(self)
+
+    def _start(self) -> None:
+        # Threads of this process queue here for the write lock: SQLite alone would have them sleep and ask again.
+        self._write_lock = threading.RLock()
+        self._local = threading.local()
+        self._connections: weakref.WeakSet[_Connection] = weakref.WeakSet()
+        self._guard = threading.Lock()  # of the two above
+
+    # --- the point operations ---------------------------------------------------------------------------------------
+
+    def one(self, statement: Prepared, values: Values = ()) -> Row | None:
+        connection = self._connection()
+        arranged = statement.arrange(values)
+        if not connection.lock.acquire(True, self._busy_timeout):
+            raise self._busy()
+        try:
+            return connection.raw.execute(statement.sql, arranged).fetchone()  # type: ignore[no-any-return]
+        except sqlite3.Error as error:
+            if not _is_busy(error):
+                raise self._translated(error) from error
+            rows = self._patiently(lambda: connection.raw.execute(statement.sql, arranged).fetchall())
+            return rows[0] if rows else None
+        finally:
+            connection.lock.release()
+
+    def all(self, statement: Prepared, values: Values = ()) -> list[Row]:
+        connection = self._connection()
+        arranged = statement.arrange(values)
+        if not connection.lock.acquire(True, self._busy_timeout):
+            raise self._busy()
+        try:
+            return self._patiently(lambda: connection.raw.execute(statement.sql, arranged).fetchall())
+        finally:
+            connection.lock.release()
+
+    def attempt(self, statement: Prepared, values: Values) -> int | None:
+        connection = self._connection()
+        if not self._write_lock.acquire(False):
+            return None
+        try:
+            with connection.lock:
+                if connection.depth:
+                    self._require_transaction(connection)
+                return connection.raw.execute(statement.sql, statement.arrange(values)).rowcount
+        except sqlite3.Error as error:
+            if _is_busy(error):
+                return None
+            raise self._translated(error) from error
+        finally:
+            self._write_lock.release()
+
+    def change(self, statement: Prepared, values: Values) -> int:
+        return self.change_many(statement, [values])
+
+    def change_many(self, statement: Prepared, rows: list[Values]) -> int:
+        connection = self._connection()
+        try:
+            with connection.lock:
+                self._require_transaction(connection)
+                return connection.raw.executemany(statement.sql, map(statement.arrange, rows)).rowcount
+        except sqlite3.Error as error:
+            raise self._translated(error) from error
+
+    # --- transactions -----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        connection = self._connection()
+        if not connection.lock.acquire(True, self._busy_timeout):
+            raise self._busy()
+        try:
+            if connection.depth:
+                yield
+                return
+            self._run(connection, "BEGIN")
+            try:
+                yield
+            finally:
+                self._roll_back(connection, "ROLLBACK")
+        finally:
+            connection.lock.release()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        connection = self._connection()
+        if not self._write_lock.acquire(True, self._busy_timeout):
+            raise self._busy()
+        try:
+            if connection.depth:
+                self._require_transaction(connection)
+                name = f"nested_{connection.depth}"
+                begin, commit, undo = (
+                    f"SAVEPOINT {name}",
+                    f"RELEASE {name}",
+                    f"ROLLBACK TO {name}; RELEASE {name}",
+                )
+            else:
+                begin, commit, undo = "BEGIN IMMEDIATE", "COMMIT", "ROLLBACK"
+            self._run(connection, begin)
+            connection.depth += 1
+            try:
+                yield
+                self._require_transaction(connection)
+                self._run(connection, commit)
+            except BaseException:
+                self._roll_back(connection, undo)
+                raise
+            finally:
+                connection.depth -= 1
+        finally:
+            self._write_lock.release()
+
+    def in_transaction(self) -> bool:
+        return self._connection().depth > 0
+
+    def _run(self, connection: _Connection, sql: str) -> None:
+        with connection.lock:
+            self._patiently(lambda: connection.raw.execute(sql))
+
+    def _roll_back(self, connection: _Connection, undo: str) -> None:
+        # Some errors end the transaction by themselves; a closed connection has none.
+        with connection.lock, suppress(sqlite3.ProgrammingError):
+            if connection.raw.in_transaction:
+                for statement in undo.split("; "):
+                    connection.raw.execute(statement)
+
+    def _require_transaction(self, connection: _Connection) -> None:
+        """A full disk, for one, ends the whole transaction: what followed would be committed on its own."""
+        if self._closed:
+            raise StoreClosed(f"{self.name} is closed")
+        if not connection.raw.in_transaction:
+            raise StoreFailed("the transaction was rolled back after an error; leave its block and start again")
+
+    # --- connections ------------------------------------------------------------------------------------------------
+
+    def _connection(self) -> _Connection:
+        try:
+            connection: _Connection = self._local.connection
+        except AttributeError:
+            connection = self._connect()
+        return connection
+
+    def _connect(self, mode: str = "rw") -> _Connection:
+        with self._guard:
+            if self._closed:
+                raise StoreClosed(f"{self.name} is closed")
+            if self._path is None and self._connections:
+                connection = next(iter(self._connections))
+            else:
+                lock = self._write_lock if self._path is None else threading.RLock()
+                connection = _Connection(self._open(mode), lock)
+                self._connections.add(connection)
+        self._local.connection = connection
+        return connection
+
+    def _open(self, mode: str = "rw") -> sqlite3.Connection:
+        # Not "rwc" once the store is there: a file that was moved away must not come back empty.
+        address = ":memory:" if self._path is None else f"{Path(self._path).as_uri()}?mode={mode}"
+        try:
+            raw = sqlite3.connect(
+                address,
+                uri=True,
+                timeout=0.0,  # waiting is up to _patiently
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=STATEMENT_CACHE,
+            )
+        except sqlite3.Error as error:
+            raise self._translated(error) from error
+        try:
+            for setting in (
+                "foreign_keys = ON",
+                f"synchronous = {self._durability}",
+                f"cache_size = -{CACHE_KIB}",
+                f"journal_size_limit = {WAL_LIMIT_BYTES}",
+                "cell_size_check = ON",
+                "trusted_schema = OFF",
+            ):
+                raw.execute(f"PRAGMA {setting}")
+        except sqlite3.Error as error:
+            raw.close()
+            raise self._translated(error) from error
+        return raw
+
+    def _set_up(self) -> None:
+        """Open the first connection, and give a new file the settings that can only be made before its first table."""
+        connection = self._connect("rwc")
+        if self._path is None:
+            self._memory = connection  # the threads that share it come and go
+            return
+        raw = connection.raw
+        self._patiently(lambda: self._set_up_file(raw))
+
+    @staticmethod
+    def _set_up_file(raw: sqlite3.Connection) -> None:
+        if raw.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+            raw.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            raw.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        raw.execute("PRAGMA journal_mode = WAL")
+
+    def close(self) -> None:
+        with self._guard:
+            if self._closed:
+                return
+            self._closed = True
+            connections = list(self._connections)
+        for connection in connections:
+            with connection.lock:
+                connection.raw.close()
+
+    # --- the schema -------------------------------------------------------------------------------------------------
+
+    def revision(self) -> str | None:
+        tables = {row[0] for row in self.all(_literal("SELECT name FROM sqlite_master WHERE type = 'table'"))}
+        if "alembic_version" not in tables:
+            return None
+        row = self.one(_literal("SELECT version_num FROM alembic_version"))
+        return None if row is None else str(row[0])
+
+    @contextmanager
+    def migrating(self) -> Iterator[sqlalchemy.Connection]:
+        raw = self._connection().raw if self._path is None else self._open()
+        raw.execute(f"PRAGMA busy_timeout = {MIGRATION_PATIENCE_SECONDS * 1000:.0f}")
+        # The pool would close the connection when it is disposed of, so it never is: ours is closed below.
+        engine = sqlalchemy.create_engine("sqlite://", creator=lambda: raw, poolclass=sqlalchemy.StaticPool)
+        # SQLAlchemy leaves BEGIN to the driver, which sends none before DDL: a failing migration would be half there.
+        sqlalchemy.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+        try:
+            with engine.begin() as connection:
+                yield connection
+        except sqlalchemy.exc.DBAPIError as error:
+            if isinstance(error.orig, sqlite3.Error):
+                raise self._translated(error.orig) from error
+            raise
+        finally:
+            if self._path is not None:
+                raw.close()
+
+    # --- the whole store --------------------------------------------------------------------------------------------
+
+    def check(self) -> list[str]:
+        problems = [row[0] for row in self.all(_literal("PRAGMA integrity_check")) if row[0] != "ok"]
+        orphans = len(self.all(_literal("PRAGMA foreign_key_check")))
+        return [*problems, *([f"{orphans} documents belong to no collection"] if orphans else [])]
+
+    def backup(self, path: str) -> None:
+        here = self._connection()
+        if here.depth:
+            raise StoreBusy("a backup cannot be made inside transaction(): leave its block first")
+        source = here.raw if self._path is None else self._open()
+        try:
+            with here.lock, closing(sqlite3.connect(path, isolation_level=None)) as target:
+                source.backup(target)  # in one step: a write from elsewhere would start a copy in several anew
+                target.execute("PRAGMA journal_mode = WAL")
+                problems = [row[0] for row in target.execute("PRAGMA quick_check") if row[0] != "ok"]
+            if problems:
+                raise StoreCorrupt(f"{self.name} is damaged and was not copied: {problems[0]}")
+        except sqlite3.Error as error:
+            raise self._translated(error) from error
+        finally:
+            if self._path is not None:
+                source.close()
+
+    # --- errors -----------------------------------------------------------------------------------------------------
+
+    def _patiently(self, action: Callable[[], T]) -> T:
+        """Run until the lock is free, for `busy_timeout` at most.
+
+        SQLite could wait by itself. But it sleeps for up to 0.1 s at a time, not everywhere, and a statement that it
+        made wait would still count from the moment when the call began.
+        """
+        deadline = time.monotonic() + self._busy_timeout
+        pause = SHORTEST_PAUSE_SECONDS
+        while True:
+            try:
+                return action()
+            except sqlite3.Error as error:
+                if not _is_busy(error) or time.monotonic() + pause > deadline:
+                    raise self._translated(error) from error
+            time.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+
+    def _busy(self) -> StoreBusy:
+        return StoreBusy(f"{self.name} stayed locked for {self._busy_timeout:g} s (busy_timeout); nothing was written")
+
+    def _translated(self, error: sqlite3.Error) -> TtlStoreError:
+        """The driver's error as one of ours."""
+        code = getattr(error, "sqlite_errorcode", None)
+        if code is None:
+            return self._translated_by_type(error)
+        match code & 0xFF:  # the upper bits only tell more about the same thing
+            case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+                return self._busy()
+            case sqlite3.SQLITE_FULL:
+                return StoreFull(f"there is no room left to write to {self.name}; nothing was written")
+            case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+                return StoreCorrupt(f"{self.name} is damaged: {error}")
+            case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
+                return StoreReadOnly(f"{self.name} cannot be written: {error}")
+            case sqlite3.SQLITE_CANTOPEN:
+                return CannotOpen(f"{self.name} cannot be opened: {error}")
+            case sqlite3.SQLITE_TOOBIG:
+                return InvalidDocument("the document is larger than SQLite can store")
+        return StoreFailed(f"{self.name}: {error}")
+
+    def _translated_by_type(self, error: sqlite3.Error) -> TtlStoreError:
+        if self._closed:
+            return StoreClosed(f"{self.name} is closed")
+        if isinstance(error, sqlite3.DataError):
+            return InvalidDocument("the document is larger than SQLite can store")
+        if "decode to UTF-8" in str(error):
+            return StoreCorrupt(f"{self.name} is damaged: {error}")
+        return StoreFailed(f"{self.name}: {error}")
+
+    # --- forked children --------------------------------------------------------------------------------------------
+
+    def _after_fork(self) -> None:
+        """In a forked child: leave the parent's connections alone, and start with none.
+
+        They must not be closed either. SQLite would find itself the last user of the file, by locks that a child
+        does not have, and might take the log away from under the parent.
+        """
+        if self._path is None:  # the child's memory is a copy, and so is the store in it
+            self._memory.lock = self._write_lock = threading.RLock()
+            self._guard = threading.Lock()
+            return
+        for connection in self._connections:
+            for never_freed in (connection, connection.raw):
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(never_freed))
+        self._start()
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _literal(sql: str) -> Prepared:
+    return Prepared(sql, lambda values: values)
+
+
+_engines: weakref.WeakSet[SqliteEngine] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    for engine in _engines:
+        engine._after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

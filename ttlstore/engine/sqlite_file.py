@@ -1,0 +1,43 @@
+"""Whose file is this? Answered from its first bytes, because merely opening it with SQLite can change it."""
+
+import os
+import stat
+
+from ttlstore.errors import CannotOpen, NotAStore
+
+APPLICATION_ID = 0x74746C73  # "ttls", in the header of every store
+
+_MAGIC = b"SQLite format 3\0"
+_HEADER_BYTES = 100
+_APPLICATION_ID_AT = 68  # four bytes, big-endian, by SQLite's file format
+
+
+def inspect_file(path: str) -> None:
+    """Return if the path is a store or may become one. Raises CannotOpen or NotAStore, and changes not a byte."""
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        raise CannotOpen(f"{path} cannot be made: there is no folder {folder}")
+    try:
+        kind = os.stat(path).st_mode
+        if stat.S_ISDIR(kind):
+            raise CannotOpen(f"{path} is a folder; name a file in it")
+        if not stat.S_ISREG(kind):
+            raise CannotOpen(f"{path} is not a regular file")
+        with open(path, "rb") as file:
+            header = file.read(_HEADER_BYTES)
+    except FileNotFoundError:
+        if not os.access(folder, os.W_OK):
+            raise CannotOpen(f"{path} cannot be made: the folder cannot be written") from None
+        return
+    except CannotOpen:
+        raise
+    except OSError as error:
+        raise CannotOpen(f"{path} cannot be read: {error.strerror}") from None
+    if not header:
+        return  # an empty file, as tempfile makes them, is a new store
+    if not header.startswith(_MAGIC) or len(header) < _HEADER_BYTES:
+        raise NotAStore(f"{path} is not a ttlstore: it is not an SQLite database; it was left as it is")
+    if int.from_bytes(header[_APPLICATION_ID_AT : _APPLICATION_ID_AT + 4]) != APPLICATION_ID:
+        raise NotAStore(f"{path} is an SQLite database of another application; it was left as it is")
+    if not (os.access(path, os.W_OK) and os.access(folder, os.W_OK)):
+        raise CannotOpen(f"{path} is read-only: the file and its folder must be writable")

@@ -1,0 +1,195 @@
+"""Every statement of the point operations and of collections, built from the schema and compiled once per engine.
+
+Running a statement through SQLAlchemy costs several times what SQLite needs to answer it. So SQLAlchemy builds the
+statements, and the engine runs their text on the driver's own cursor. `prepare` takes a statement and the names of its
+parameters, in the order in which callers pass the values.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from sqlalchemy import (
+    BindParameter,
+    ClauseElement,
+    Column,
+    ColumnElement,
+    Dialect,
+    Exists,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    insert,
+    literal_column,
+    select,
+    update,
+)
+
+from ttlstore.schema import IN_ORDER, collections, documents, expired, expiry, live, live_ranges
+
+Values = tuple[Any, ...]
+
+
+class Prepared(NamedTuple):
+    """The text of a statement, and what brings the values of its parameters into the text's order."""
+
+    sql: str
+    arrange: Callable[[Values], Values]
+
+
+class Prepare(Protocol):
+    def __call__(self, statement: ClauseElement, *names: str) -> Prepared: ...
+
+
+def preparing_for(dialect: Dialect) -> Prepare:
+    """What turns statements into the dialect's text, once and for all."""
+
+    def prepare(statement: ClauseElement, *names: str) -> Prepared:
+        compiled = statement.compile(dialect=dialect)
+        text_order = compiled.positiontup or []  # type: ignore[attr-defined]
+        constants = {name: value for name, value in compiled.params.items() if name not in names}
+        available = (*names, *constants)
+        if text_order == list(available) and not constants:
+            return Prepared(str(compiled), _as_they_are)
+        indices = tuple(available.index(name) for name in text_order)
+        tail = tuple(constants.values())
+
+        def arrange(values: Values) -> Values:
+            everything = values + tail
+            return tuple([everything[index] for index in indices])
+
+        return Prepared(str(compiled), arrange)
+
+    return prepare
+
+
+def _as_they_are(values: Values) -> Values:
+    return values
+
+
+KEY = ("id", "partition")
+CONTENT = ("ttl", "ts", "etag", "size", "checksum", "body")
+# SQLAlchemy keeps the plain names of the columns that a statement sets for parameters of its own making.
+NEW_CONTENT = tuple(f"new_{name}" for name in CONTENT)
+
+SETTINGS = ("id", "name", "partition_key", "default_ttl", "indexing_mode", "indexed_paths")
+
+_not_dropped = collections.c.name.is_not(None)
+_this_collection = and_(collections.c.id == bindparam("collection"), _not_dropped)
+_its_collection = documents.c.collection_id == collections.c.id
+_this_document = and_(*(documents.c[name] == bindparam(name) for name in KEY))
+
+
+def _new_content() -> dict[Column[Any], BindParameter[Any]]:
+    return {documents.c[name]: bindparam(new) for name, new in zip(CONTENT, NEW_CONTENT, strict=True)}
+
+
+def _collection_and_document(*columns: Any) -> Select[Any]:
+    """One row if the collection is there, filled from its live document of this key if that is there too."""
+    joined = collections.outerjoin(documents, and_(_its_collection, _this_document, live()))
+    return select(*columns).select_from(joined).where(_this_collection)
+
+
+def _by_collection(rule: ColumnElement[bool]) -> Exists:
+    """A rule over both tables, for statements that change `documents`."""
+    return exists(select(1).select_from(collections).where(_its_collection, _not_dropped, rule).correlate(documents))
+
+
+def _range_count(range_: ColumnElement[bool]) -> ColumnElement[int]:
+    counted = select(func.count()).select_from(documents).where(_its_collection, range_)
+    return counted.correlate(collections).scalar_subquery()
+
+
+class Statements:
+    """The statements, ready to run."""
+
+    def __init__(self, prepare: Prepare, insert_or: Callable[[Table], Any]) -> None:
+        """`insert_or` is the dialect's own INSERT, the one that knows ON CONFLICT."""
+        self._of_reading(prepare)
+        self._of_writing(prepare, insert_or)
+        self._of_collections(prepare)
+
+    def _of_reading(self, prepare: Prepare) -> None:
+        found = (documents.c.body, documents.c.ts, documents.c.etag, documents.c.checksum)
+        self.read = prepare(_collection_and_document(*found), *KEY, "now", "collection")
+        self.expiry = prepare(
+            _collection_and_document(documents.c.ts, documents.c.ttl, collections.c.default_ttl),
+            *(*KEY, "now", "collection"),
+        )
+        any_partition = select(1).where(_its_collection, documents.c.id == bindparam("id"), live())
+        self.contains = prepare(
+            select(exists(any_partition.correlate(collections))).where(_this_collection),
+            *("id", "now", "collection"),
+        )
+        self.page = prepare(
+            select(documents.c.seq, expiry().label("expiry"), *found)
+            .select_from(collections.join(documents, _its_collection))
+            # Left to itself SQLite walks the table, and with it the documents of every other collection.
+            .with_hint(documents, f"INDEXED BY {IN_ORDER.name}", "sqlite")
+            .where(_this_collection, documents.c.seq > bindparam("after"), live())
+            .order_by(documents.c.seq)
+            .limit(bindparam("limit")),
+            *("collection", "after", "now", "limit"),
+        )
+        # For checking: every row, expired or not, and its collection's partition key.
+        checked = ("seq", "partition", "id", "ttl", "size", "body", "ts", "etag", "checksum")
+        self.rows = prepare(
+            select(collections.c.partition_key, *(documents.c[name] for name in checked))
+            .select_from(documents.join(collections, _its_collection))
+            .where(documents.c.seq > bindparam("after"))
+            .order_by(documents.c.seq)
+            .limit(bindparam("limit")),
+            *("after", "limit"),
+        )
+        own, inherited, endless = (_range_count(range_) for range_ in live_ranges())
+        self.count = prepare(select(own + inherited + endless).where(_this_collection), "now", "collection")
+
+    def _of_writing(self, prepare: Prepare, insert_or: Callable[[Table], Any]) -> None:
+        content = _new_content()
+        insertion = insert_or(documents).from_select(
+            [documents.c.collection_id, *(documents.c[name] for name in KEY), *content],
+            select(collections.c.id, *(bindparam(name) for name in KEY), *content.values()).where(_this_collection),
+        )
+        # Not INSERT OR REPLACE: it would delete the row and make another, at another place in the order.
+        overwritten = {"set_": {column: insertion.excluded[column.key] for column in content}}
+        key = {"index_elements": ["collection_id", "id", "partition"]}
+        self.upsert = prepare(insertion.on_conflict_do_update(**key, **overwritten), *KEY, *NEW_CONTENT, "collection")
+        default_ttl = select(collections.c.default_ttl).where(_this_collection).scalar_subquery()
+        # An expired row that is still there is overwritten by the same statement; no row changed: a live one exists.
+        self.create = prepare(
+            insertion.on_conflict_do_update(**key, **overwritten, where=expired(default_ttl=default_ttl)),
+            *(*KEY, *NEW_CONTENT, "collection", "now"),
+        )
+
+        this = and_(documents.c.collection_id == bindparam("collection"), _this_document, _by_collection(live()))
+        unchanged = documents.c.etag == bindparam("if_match")
+        replacement = update(documents).values(content).where(this)
+        self.replace = prepare(replacement, *KEY, *NEW_CONTENT, "collection", "now")
+        self.replace_if = prepare(replacement.where(unchanged), *KEY, *NEW_CONTENT, "collection", "now", "if_match")
+        removal = delete(documents).where(this)
+        self.delete = prepare(removal, *KEY, "collection", "now")
+        self.delete_if = prepare(removal.where(unchanged), *KEY, "collection", "now", "if_match")
+
+    def _of_collections(self, prepare: Prepare) -> None:
+        settings = select(*(collections.c[name] for name in SETTINGS))
+        self.collection_named = prepare(settings.where(collections.c.name == bindparam("name")), "name")
+        self.collection = prepare(settings.where(_this_collection), "collection")
+        self.list_collections = prepare(settings.where(_not_dropped).order_by(collections.c.name))
+        columns = (*SETTINGS[1:], "created_at")
+        self.create_collection = prepare(
+            insert(collections).values({name: bindparam(f"new_{name}") for name in columns}),
+            *(f"new_{name}" for name in columns),
+        )
+        changed = SETTINGS[3:]
+        self.configure = prepare(
+            update(collections).values({name: bindparam(f"new_{name}") for name in changed}).where(_this_collection),
+            *(*(f"new_{name}" for name in changed), "collection"),
+        )
+        # The documents are left to the vacuum, and the name is free at once.
+        self.drop_collection = prepare(
+            update(collections).values(name=literal_column("NULL")).where(collections.c.name == bindparam("old_name")),
+            "old_name",
+        )

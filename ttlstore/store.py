@@ -1,0 +1,231 @@
+"""A store: the collections in one database, and what concerns all of them."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, suppress
+from datetime import timedelta
+from types import TracebackType
+from typing import Self
+
+from ttlstore import engine as engines
+from ttlstore import migrate as migrations
+from ttlstore.collection import Collection
+from ttlstore.document import check_text, decode, encode, parse_pointer
+from ttlstore.engine import Durability, Engine, Row
+from ttlstore.errors import (
+    CannotOpen,
+    CollectionExists,
+    CollectionNotFound,
+    InvalidCollection,
+    InvalidDocument,
+    TtlStoreError,
+    shown,
+)
+from ttlstore.indexing import IndexingPolicy, check_ttl_and_indexing
+from ttlstore.ttl import Clock, check_default_ttl, present
+
+MAX_NAME_BYTES = 255  # of a collection's name, in UTF-8
+CHECKED_ROWS = 500  # read at a time by check()
+
+
+def open(
+    target: str | os.PathLike[str],
+    *,
+    clock: Clock = time.time,
+    migrate: bool = True,
+    durability: Durability = "full",
+    busy_timeout: float = 5.0,
+) -> "Store":
+    """Open a store, and make it if it is not there.
+
+    `target` is a path, `":memory:"` or a SQLAlchemy URL. An older store is upgraded unless `migrate=False`. With
+    `durability="full"` a write that returned survives a loss of power, with `"normal"` a crash of the process. A call
+    that needs a lock waits for up to `busy_timeout` seconds.
+
+    Raises CannotOpen, NotAStore, SchemaOutdated, SchemaTooNew or StoreBusy.
+    """
+    engine = engines.connect(target, durability=durability, busy_timeout=busy_timeout)
+    try:
+        migrations.ensure_schema(engine, migrate=migrate)
+    except BaseException:
+        engine.close()
+        raise
+    return Store(engine, clock)
+
+
+class Store:
+    """An open store. May be used from many threads, and left to forked children; close it, or use it with `with`."""
+
+    def __init__(self, engine: Engine, clock: Clock) -> None:
+        self._engine = engine
+        self._statements = engine.statements
+        self._clock = clock
+
+    def __repr__(self) -> str:
+        return f"<Store {self._engine.name}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Wait for the calls under way and give the file back. Calls after that raise StoreClosed."""
+        self._engine.close()
+
+    # --- collections ------------------------------------------------------------------------------------------------
+
+    def create_collection(
+        self,
+        name: str,
+        *,
+        partition_key: str = "/id",
+        default_ttl: int | timedelta | None = None,
+        indexing: IndexingPolicy | str = "consistent",
+    ) -> Collection:
+        """Make a collection. Raises CollectionExists, InvalidCollection or InvalidTtl.
+
+        `default_ttl` is None (TTL is off), -1 (on, no default) or a number of seconds.
+        """
+        _check_name(name)
+        _check_partition_key(partition_key)
+        default_ttl = check_default_ttl(default_ttl)
+        indexing = IndexingPolicy.of(indexing)
+        check_ttl_and_indexing(default_ttl, indexing)
+        with self._engine.writing():
+            if self._find(name) is not None:
+                raise CollectionExists(f"there is a collection {name!r} in {self._engine.name} already")
+            self._engine.change(
+                self._statements.create_collection,
+                (
+                    name,
+                    partition_key,
+                    default_ttl,
+                    indexing.mode,
+                    indexing.paths_json(),
+                    present(self._clock),
+                ),
+            )
+            return self.collection(name)
+
+    def ensure_collection(
+        self,
+        name: str,
+        *,
+        partition_key: str = "/id",
+        default_ttl: int | timedelta | None = None,
+        indexing: IndexingPolicy | str = "consistent",
+    ) -> Collection:
+        """The collection as it stands; made with these settings only if there is none."""
+        with suppress(CollectionNotFound):
+            return self.collection(name)
+        with suppress(CollectionExists):
+            return self.create_collection(name, partition_key=partition_key, default_ttl=default_ttl, indexing=indexing)
+        return self.collection(name)  # another was faster
+
+    def collection(self, name: str) -> Collection:
+        """The collection. Raises CollectionNotFound."""
+        settings = self._find(name)
+        if settings is None:
+            raise CollectionNotFound(f"there is no collection {shown(name)} in {self._engine.name}")
+        return self._collection(settings)
+
+    def list_collections(self) -> list[Collection]:
+        """All collections, by name."""
+        return [self._collection(settings) for settings in self._engine.all(self._statements.list_collections)]
+
+    def delete_collection(self, name: str) -> None:
+        """Drop a collection and its documents, and free its name. Raises CollectionNotFound."""
+        _check_name(name)
+        with self._engine.writing():
+            if not self._engine.change(self._statements.drop_collection, (name,)):
+                raise CollectionNotFound(f"there is no collection {name!r} in {self._engine.name}")
+
+    def _find(self, name: str) -> Row | None:
+        _check_name(name)
+        return self._engine.one(self._statements.collection_named, (name,))
+
+    def _collection(self, settings: Row) -> Collection:
+        id, name, partition_key, *_ = settings
+        return Collection(self._engine, self._clock, id, name, partition_key)
+
+    # --- the whole store --------------------------------------------------------------------------------------------
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Everything this thread does inside is one change, over all collections; an exception takes it back.
+
+        Nested, it is a savepoint. Other threads and processes see nothing of it before its end, and cannot write
+        meanwhile.
+        """
+        return self._engine.writing()
+
+    def check(self) -> list[str]:
+        """Look through the whole store for damage. Returns what is wrong, a sentence each; nothing if all is well."""
+        return [*self._engine.check(), *self._damaged_documents()]
+
+    def _damaged_documents(self) -> Iterator[str]:
+        after = 0
+        while rows := self._engine.all(self._statements.rows, (after, CHECKED_ROWS)):
+            for partition_key, seq, partition, id, ttl, size, *stored in rows:
+                after = seq
+                try:
+                    encoded = encode(decode(*stored), parse_pointer(partition_key))
+                except TtlStoreError as error:
+                    yield f"document {id!r}: {error}"
+                    continue
+                if (encoded.partition, encoded.id, encoded.ttl, len(encoded.body)) != (
+                    partition,
+                    id,
+                    ttl,
+                    size,
+                ):
+                    yield f"document {id!r}: its row and its body do not say the same"
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the store to a new file, as it is at one moment, while others go on working. Raises CannotOpen."""
+        target = os.fspath(path)
+        if os.path.exists(target):
+            raise CannotOpen(f"{target} is there already: a backup needs a new file")
+        # The name appears once the copy is whole.
+        unfinished = f"{target}.unfinished"
+        try:
+            self._engine.backup(unfinished)
+            os.replace(unfinished, target)
+        except OSError as error:
+            if isinstance(error, TtlStoreError):
+                raise
+            raise CannotOpen(f"{target} cannot be written: {error.strerror}") from None
+        finally:
+            with suppress(OSError):
+                os.unlink(unfinished)
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not name:
+        raise InvalidCollection(f"a collection's name must be a string that is not empty, got {shown(name)}")
+    try:
+        check_text("a collection's name", name)
+    except InvalidDocument as error:
+        raise InvalidCollection(str(error)) from None
+    if len(name.encode()) > MAX_NAME_BYTES:
+        raise InvalidCollection(
+            f"a collection's name must be at most {MAX_NAME_BYTES} bytes of UTF-8, got {shown(name)}"
+        )
+
+
+def _check_partition_key(partition_key: object) -> None:
+    try:
+        if not isinstance(partition_key, str):
+            raise TypeError
+        check_text("a partition key", partition_key)
+        valid = all(parse_pointer(partition_key))
+    except (TypeError, ValueError):
+        valid = False
+    if not valid:
+        raise InvalidCollection(
+            f"a partition key must be a path such as '/customerId' or '/address/city', got {shown(partition_key)}"
+        )

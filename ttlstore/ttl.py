@@ -1,0 +1,90 @@
+"""The expiry rules that need no database: what a valid ttl is, which one applies, and when it runs out."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Literal, NamedTuple
+
+from ttlstore.errors import InvalidTtl, shown
+
+NEVER = -1
+MAX_TTL = 2_147_483_647  # seconds, some 68 years: the largest the reference takes
+
+Clock = Callable[[], float]  # seconds since the Unix epoch, as time.time
+
+_MICROSECONDS = 1_000_000
+
+
+class Moment(NamedTuple):
+    """One reading of the clock, in whole milliseconds.
+
+    Between two milliseconds a write counts from the later one and the present is the earlier one: so a document
+    lives its ttl in full and less than a millisecond more.
+    """
+
+    now: int
+    ts: int
+
+
+def moment(clock: Clock) -> Moment:
+    # By way of microseconds: seconds * 1000 is off by a hair for most times that are a whole millisecond.
+    microseconds = round(clock() * _MICROSECONDS)
+    return Moment(microseconds // 1000, -(-microseconds // 1000))
+
+
+def present(clock: Clock) -> int:
+    """The milliseconds of `Moment.now`, for operations that write nothing."""
+    return round(clock() * _MICROSECONDS) // 1000
+
+
+def check_ttl(ttl: object) -> int:
+    """The ttl of a document, if it is valid. Raises InvalidTtl."""
+    if type(ttl) is int and (ttl == NEVER or 1 <= ttl <= MAX_TTL):
+        return ttl
+    raise InvalidTtl(f"ttl must be -1 (never) or a whole number of seconds from 1 to {MAX_TTL}, got {shown(ttl)}")
+
+
+def check_default_ttl(default_ttl: object) -> int | None:
+    """The default of a collection, if it is valid. Raises InvalidTtl."""
+    given = default_ttl
+    if isinstance(default_ttl, timedelta) and not default_ttl.microseconds:
+        default_ttl = default_ttl.days * 86_400 + default_ttl.seconds
+    if default_ttl is None or (type(default_ttl) is int and (default_ttl == NEVER or 1 <= default_ttl <= MAX_TTL)):
+        return default_ttl
+    raise InvalidTtl(
+        f"default_ttl must be None (off), -1 (on, no default) or a whole number of seconds from 1 to {MAX_TTL}, "
+        f"as an int or a timedelta, got {shown(given)}"
+    )
+
+
+class Expiry(NamedTuple):
+    """When a document expires, and why."""
+
+    ttl: int | None
+    """The ttl in force, in seconds; -1: never; None: TTL is off."""
+    source: Literal["document", "collection", "off"]
+    """Whose ttl that is: the document's own or its collection's default. `"off"`: TTL is off for the collection."""
+    expires_at: float | None
+    """Seconds since the Unix epoch; None: never."""
+    seconds_left: float | None
+    """From now on; None: never."""
+
+    @property
+    def reason(self) -> str:
+        """The same in words."""
+        if self.ttl is None:
+            return "never expires: TTL is off for its collection"
+        whose = "its own ttl" if self.source == "document" else "its collection's default"
+        if self.ttl == NEVER:
+            return f"never expires, by {whose}"
+        return f"expires {self.ttl} s after its last write, by {whose}"
+
+
+def expiry(ttl: int | None, default_ttl: int | None, ts: int, now: int) -> Expiry:
+    """The expiry of a document last written at `ts`, seen at `now` (milliseconds)."""
+    if default_ttl is None:
+        return Expiry(None, "off", None, None)
+    effective, source = (default_ttl, "collection") if ttl is None else (ttl, "document")
+    if effective == NEVER:
+        return Expiry(NEVER, source, None, None)  # type: ignore[arg-type]
+    expires_at = ts + effective * 1000
+    return Expiry(effective, source, expires_at / 1000, (expires_at - now) / 1000)  # type: ignore[arg-type]
