@@ -36,6 +36,7 @@ from ttlstore.errors import (
 from ttlstore.indexing import IndexingPolicy
 from ttlstore.store import Store, open
 from ttlstore.ttl import Expiry
+from ttlstore.vacuum import VacuumPolicy, VacuumReport
 
 __all__ = [
     "CannotOpen",
@@ -64,5 +65,7 @@ __all__ = [
     "StoreFull",
     "StoreReadOnly",
     "TtlStoreError",
+    "VacuumPolicy",
+    "VacuumReport",
     "open",
 ]
