@@ -238,7 +238,7 @@ def _fault(value: Any) -> str | None:
         return f"has a lone surrogate: {shown(value)}" if _has_surrogates(value) else None
     if isinstance(value, int):
         return None if _MIN_INT <= value <= _MAX_INT else f"is an integer beyond 64 bits: {shown(value)}"
-    if isinstance(value, float):
+    if type(value) is float:  # the encoder refuses other kinds
         return None if value - value == 0 else f"is {value}, which JSON does not have"
     hint = ": use a list" if isinstance(value, tuple) else ""
     return f"is a {type(value).__name__}, which JSON does not have{hint}: {shown(value)}"
