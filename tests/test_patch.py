@@ -14,7 +14,6 @@ from ttlstore import (
     InvalidTtl,
     PreconditionFailed,
     Store,
-    TtlStoreError,
 )
 from ttlstore.testing import FakeClock
 
@@ -107,7 +106,7 @@ REFUSED: list[tuple[Any, str]] = [
     (op("add", "/list/-1", 1), "index"),
     (op("add", "/list/01", 1), "index"),
     (op("add", "/list/1.0", 1), "index"),
-    (op("add", "/list/١", 1), "index"),
+    (op("add", "/list/\u0661", 1), "index"),
     (op("add", "/list/" + "9" * 5000, 1), "index"),
     (op("set", "/missing/x", 1), "there is no /missing"),
     (op("set", "/list/" + "9" * 5000 + "/x", 1), "there is no /list/9"),
@@ -313,8 +312,7 @@ def test_any_patch_applies_whole_or_not_at_all(
     before = archive.upsert({**start, "id": "a"})
     try:
         after = archive.patch("a", operations)
-    except TtlStoreError as error:
-        assert isinstance(error, InvalidPatch | InvalidTtl)
+    except (InvalidPatch, InvalidTtl):
         assert archive.read("a") == before
     else:
         assert archive.read("a") == after
