@@ -10,6 +10,7 @@ from ttlstore.document import (
     Document,
     Encoded,
     check_id,
+    comparable,
     decode,
     encode,
     encode_partition,
@@ -236,11 +237,12 @@ class Collection:
     def delete(self, id: str, *, partition: Any = UNSET, if_match: str | None = None) -> None:
         """Delete a document. Raises DocumentNotFound; with `if_match`, PreconditionFailed."""
         key = (check_id(id), self._partition(id, partition))
+        etag = comparable(if_match)
         while True:
             if if_match is None:
                 changed, _ = self._change(self._statements.delete, lambda at: (*key, self._id, at.now))
             else:
-                changed, _ = self._change(self._statements.delete_if, lambda at: (*key, self._id, at.now, if_match))
+                changed, _ = self._change(self._statements.delete_if, lambda at: (*key, self._id, at.now, etag))
             if changed:
                 return
             self._explain_refusal(*key, if_match)
@@ -289,7 +291,8 @@ class Collection:
         if if_match is None:
             return self._change(self._statements.replace, lambda at: (*encoded.values(at.ts, etag), self._id, at.now))
         return self._change(
-            self._statements.replace_if, lambda at: (*encoded.values(at.ts, etag), self._id, at.now, if_match)
+            self._statements.replace_if,
+            lambda at: (*encoded.values(at.ts, etag), self._id, at.now, comparable(if_match)),
         )
 
     def _rewrite(self, id: str, partition: Any, change: Callable[[Document], None]) -> Document:
