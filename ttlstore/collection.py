@@ -12,6 +12,7 @@ from ttlstore.document import (
     Document,
     Encoded,
     check_id,
+    comparable,
     decode,
     encode,
     encode_partition,
@@ -303,11 +304,12 @@ class Collection:
     def delete(self, id: str, *, partition: Any = UNSET, if_match: str | None = None) -> None:
         """Delete a document. Raises DocumentNotFound; with `if_match`, PreconditionFailed."""
         key = (check_id(id), self._partition(id, partition))
+        etag = comparable(if_match)
         while True:
             if if_match is None:
                 changed, _ = self._change(self._statements.delete, lambda now, ts: (*key, self._id, now))
             else:
-                changed, _ = self._change(self._statements.delete_if, lambda now, ts: (*key, self._id, now, if_match))
+                changed, _ = self._change(self._statements.delete_if, lambda now, ts: (*key, self._id, now, etag))
             if changed:
                 return
             self._explain_refusal(*key, if_match)
@@ -359,7 +361,8 @@ class Collection:
         if if_match is None:
             return self._change(self._statements.replace, lambda now, ts: (*encoded.values(ts, etag), self._id, now))
         return self._change(
-            self._statements.replace_if, lambda now, ts: (*encoded.values(ts, etag), self._id, now, if_match)
+            self._statements.replace_if,
+            lambda now, ts: (*encoded.values(ts, etag), self._id, now, comparable(if_match)),
         )
 
     def _rewrite(self, id: str, partition: Any, change: Callable[[Document], None]) -> Document:

@@ -5,6 +5,7 @@ import os
 import secrets
 import uuid
 from collections.abc import Iterator
+from math import inf
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -126,7 +127,7 @@ def encode_partition(value: object) -> str:
         value = int(value)
     if isinstance(value, str):
         check_text("the partition key", value)
-    elif not (value is None or isinstance(value, bool | int | float)):
+    elif not (value is None or isinstance(value, bool | int | float)) or value in (inf, -inf) or value != value:
         raise InvalidDocument(f"a partition key must be a string, a number, true, false or null, got {shown(value)}")
     try:
         return orjson.dumps(value).decode()
@@ -165,6 +166,11 @@ if hasattr(os, "register_at_fork"):
 def new_etag() -> str:
     """A version that no document ever had."""
     return f"{_origin}{next(_writes):x}"
+
+
+def comparable(if_match: object) -> str:
+    """What a condition is compared with the etags of documents by: what cannot be one matches none."""
+    return if_match if isinstance(if_match, str) and if_match.isascii() else ""
 
 
 # --- paths ----------------------------------------------------------------------------------------------------------
@@ -224,7 +230,7 @@ def _fault(value: Any) -> str | None:
         return f"has a lone surrogate: {shown(value)}" if _has_surrogates(value) else None
     if isinstance(value, int):
         return None if _MIN_INT <= value <= _MAX_INT else f"is an integer beyond 64 bits: {shown(value)}"
-    if isinstance(value, float):
+    if type(value) is float:  # the encoder refuses other kinds
         return None if value - value == 0 else f"is {value}, which JSON does not have"
     hint = ": use a list" if isinstance(value, tuple) else ""
     return f"is a {type(value).__name__}, which JSON does not have{hint}: {shown(value)}"

@@ -33,6 +33,8 @@ class IndexingPolicy:
         paths = tuple(tuple(path) if isinstance(path, list | tuple) else path for path in self.paths)
         object.__setattr__(self, "paths", paths)
         for path in paths:
+            if not path:
+                raise InvalidCollection(f"an index over several paths needs some, got {shown(path)}")
             for part in path if isinstance(path, tuple) else (path,):
                 _check_path(part)
         if len(set(paths)) != len(paths):

@@ -10,6 +10,8 @@ Operation = dict[str, Any]
 Path = tuple[str, ...]
 Container = dict[str, Any] | list[Any]
 
+_LONG_INDEX = 19  # digits; int() raises for some thousands of them
+
 _SYSTEM: tuple[Path, ...] = (("id",), ("_ts",), ("_etag",))
 
 
@@ -74,8 +76,9 @@ def _parent(document: Document, path: Path) -> Container:
 
 
 def _index(part: str) -> int | None:
-    """An array index is written without sign, padding or exotic digits."""
-    return int(part) if part.isascii() and part.isdigit() and (part == "0" or part[0] != "0") else None
+    """An array index is written without sign, padding or exotic digits, and no array has a longer one."""
+    plain = part.isascii() and part.isdigit() and (part == "0" or part[0] != "0") and len(part) < _LONG_INDEX
+    return int(part) if plain else None
 
 
 def _position(array: list[Any], part: str, *, end: int) -> int:

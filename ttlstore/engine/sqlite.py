@@ -74,13 +74,14 @@ def _statements() -> Statements:
 class _Connection:
     """A connection of the driver, the lock that guards it, and how deep in transactions it is."""
 
-    __slots__ = ("__weakref__", "depth", "lock", "raw", "version")
+    __slots__ = ("__weakref__", "depth", "lock", "raw", "version", "writer")
 
     def __init__(self, raw: sqlite3.Connection, lock: threading.RLock) -> None:
         self.raw = raw
         self.lock = lock
         self.depth = 0
         self.version: int | None = None  # of the data, when it was last asked for
+        self.writer = 0  # the thread that is in the transaction: others may share the connection
 
     def __del__(self) -> None:
         self.raw.close()  # its thread has ended
@@ -211,6 +212,7 @@ class SqliteEngine:
                 begin, commit, undo = "BEGIN IMMEDIATE", "COMMIT", "ROLLBACK"
             self._run(connection, begin)
             connection.depth += 1
+            connection.writer = threading.get_ident()
             try:
                 yield
                 self._require_transaction(connection)
@@ -224,7 +226,10 @@ class SqliteEngine:
             self._write_lock.release()
 
     def in_transaction(self) -> bool:
-        return self._connection().depth > 0
+        connection = self._connection()
+        if self._closed:
+            raise StoreClosed(f"{self.name} is closed")
+        return connection.depth > 0 and connection.writer == threading.get_ident()
 
     def _run(self, connection: _Connection, sql: str) -> None:
         with connection.lock:

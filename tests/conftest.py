@@ -1,0 +1,81 @@
+"""The stores that the tests run on. Every one of them must be undamaged after its test.
+
+They are opened without the vacuum: what the rules say must hold while the expired rows are still there.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+import ttlstore
+from ttlstore import Collection, Store, StoreClosed
+from ttlstore.testing import FakeClock
+
+# A property test that uses a store asks the same store again and again, under ids of its own.
+settings.register_profile(
+    "ttlstore", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+settings.load_profile("ttlstore")
+
+KINDS = ["file", "memory"]
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def target(kind: str, tmp_path: Path) -> str:
+    """What to open, for each kind of store."""
+    return {"file": str(tmp_path / "store.db"), "memory": ":memory:"}[kind]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where a test makes a store of its own, in a file."""
+    return tmp_path / "store.db"
+
+
+@pytest.fixture
+def store(target: str, clock: FakeClock) -> Iterator[Store]:
+    with ttlstore.open(target, clock=clock, vacuum=False) as store:
+        yield store
+        with suppress(StoreClosed):
+            assert store.check() == []
+
+
+@pytest.fixture
+def file_store(path: Path, clock: FakeClock) -> Iterator[Store]:
+    """For what only a file can show."""
+    with ttlstore.open(path, clock=clock, vacuum=False) as store:
+        yield store
+        with suppress(StoreClosed):
+            assert store.check() == []
+
+
+@pytest.fixture
+def archive(store: Store) -> Collection:
+    """TTL is off."""
+    return store.create_collection("archive")
+
+
+@pytest.fixture
+def notes(store: Store) -> Collection:
+    """TTL is on, without a default."""
+    return store.create_collection("notes", default_ttl=-1)
+
+
+@pytest.fixture
+def sessions(store: Store) -> Collection:
+    """Ten seconds by default."""
+    return store.create_collection("sessions", default_ttl=10)
