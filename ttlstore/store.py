@@ -39,13 +39,14 @@ def open(
 ) -> "Store":
     """Open a store, and make it if it is not there.
 
-    `target` is a path, `":memory:"` or a SQLAlchemy URL. An older store is upgraded unless `migrate=False`. With
-    `durability="full"` a write that returned survives a loss of power, with `"normal"` a crash of the process. A call
-    that needs a lock waits for up to `busy_timeout` seconds.
+    `target` is a path, `":memory:"` or a SQLAlchemy URL. An older store is upgraded. With `migrate=False` nothing is
+    made or upgraded: the store must be there, and up to date. With `durability="full"` a write that returned survives a
+    loss of power, with `"normal"` a crash of the process. A call that needs a lock waits for up to `busy_timeout`
+    seconds.
 
     Raises CannotOpen, NotAStore, SchemaOutdated, SchemaTooNew or StoreBusy.
     """
-    engine = engines.connect(target, durability=durability, busy_timeout=busy_timeout)
+    engine = engines.connect(target, durability=durability, busy_timeout=busy_timeout, create=migrate)
     try:
         migrations.ensure_schema(engine, migrate=migrate)
     except BaseException:

@@ -69,8 +69,13 @@ class Engine(Protocol):
         """Wait for the calls under way and give everything back."""
 
 
-def connect(target: str | os.PathLike[str], *, durability: Durability, busy_timeout: float) -> Engine:
-    """The engine for a path, ":memory:" or a SQLAlchemy URL. Raises CannotOpen or NotAStore."""
+def connect(
+    target: str | os.PathLike[str], *, durability: Durability, busy_timeout: float, create: bool = True
+) -> Engine:
+    """The engine for a path, ":memory:" or a SQLAlchemy URL; without `create`, only if there is a store.
+
+    Raises CannotOpen or NotAStore.
+    """
     from ttlstore.engine import sqlite
 
     if durability not in ("full", "normal"):
@@ -82,7 +87,7 @@ def connect(target: str | os.PathLike[str], *, durability: Durability, busy_time
         path = _path_in_url(path)
     if not isinstance(path, str) or not path or "\0" in path:
         raise CannotOpen(f"a store is opened by a path, ':memory:' or a URL, got {shown(target)}")
-    return sqlite.SqliteEngine(None if path == ":memory:" else path, durability, busy_timeout)
+    return sqlite.SqliteEngine(None if path == ":memory:" else path, durability, busy_timeout, create=create)
 
 
 def _path_in_url(text: str) -> str:

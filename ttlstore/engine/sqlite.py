@@ -83,7 +83,7 @@ class _Connection:
 class SqliteEngine:
     """A store in a file, or in memory if there is no path."""
 
-    def __init__(self, path: str | None, durability: Durability, busy_timeout: float) -> None:
+    def __init__(self, path: str | None, durability: Durability, busy_timeout: float, *, create: bool) -> None:
         if sqlite3.sqlite_version_info < OLDEST_SQLITE:
             needed = ".".join(map(str, OLDEST_SQLITE))
             raise CannotOpen(f"ttlstore needs SQLite {needed} or later, and this Python has {sqlite3.sqlite_version}")
@@ -96,8 +96,8 @@ class SqliteEngine:
         self._closed = False
         self._start()
         if self._path is not None:
-            inspect_file(self._path)
-        self._set_up()
+            inspect_file(self._path, create=create)
+        self._set_up("rwc" if create else "rw")
         _engines.add(self)
 
     def _start(self) -> None:
@@ -283,9 +283,9 @@ class SqliteEngine:
             raise self._translated(error) from error
         return raw
 
-    def _set_up(self) -> None:
+    def _set_up(self, mode: str) -> None:
         """Open the first connection, and give a new file the settings that can only be made before its first table."""
-        connection = self._connect("rwc")
+        connection = self._connect(mode)
         if self._path is None:
             self._memory = connection  # the threads that share it come and go
             return
