@@ -24,6 +24,7 @@ from sqlalchemy import (
     func,
     insert,
     literal_column,
+    or_,
     select,
     update,
 )
@@ -133,6 +134,21 @@ class Statements:
             .order_by(documents.c.seq)
             .limit(bindparam("limit")),
             *("collection", "after", "now", "limit"),
+        )
+        asked_partition: BindParameter[str | None] = bindparam("asked_partition")
+        until: BindParameter[int | None] = bindparam("until")
+        self.newest = prepare(
+            select(documents.c.ttl, collections.c.default_ttl, *found)
+            .select_from(collections.join(documents, _its_collection))
+            .where(
+                _this_collection,
+                live(),
+                or_(asked_partition.is_(None), documents.c.partition == asked_partition),
+                or_(until.is_(None), expiry() <= until),
+            )
+            .order_by(documents.c.ts.desc(), documents.c.seq.desc())
+            .limit(bindparam("limit")),
+            *("collection", "now", "asked_partition", "until", "limit"),
         )
         # For checking: every row, expired or not, and its collection's partition key.
         checked = ("seq", "partition", "id", "ttl", "size", "body", "ts", "etag", "checksum")
