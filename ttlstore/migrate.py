@@ -34,6 +34,17 @@ def ensure_schema(engine: Engine, *, migrate: bool) -> None:
     upgrade(engine)
 
 
+def init(target: str) -> str | None:
+    """Make a store, or upgrade an older one. Returns the revision it had; None: it is new."""
+    engine = engines.connect(target, durability="full", busy_timeout=5.0)
+    try:
+        before = engine.revision()
+        ensure_schema(engine, migrate=True)
+    finally:
+        engine.close()
+    return before
+
+
 def upgrade(engine: Engine, revision: str = "head") -> None:
     """Upgrade the schema, as one transaction. Does nothing where that was done already."""
     from alembic import command
