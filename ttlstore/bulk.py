@@ -18,14 +18,14 @@ def write_many(
     engine: Engine,
     statement: Prepared,
     documents: Iterator[Encoded],
-    context: Callable[[Moment], Values],
+    context: Callable[[int], Values],
     clock: Clock,
     refuse: Callable[[Encoded], NoReturn],
 ) -> int:
     """Run a writing statement for every document, and tell how many that were.
 
-    `context` makes the values that follow those of the document; `refuse` raises why one changed nothing. What comes
-    before a document that is refused is stored; inside a transaction, nothing is.
+    `context` makes the values that follow those of the document, by the present; `refuse` raises why one changed
+    nothing. What comes before a document that is refused is stored; inside a transaction, nothing is.
     """
     stored = 0
     all_or_none = engine.in_transaction()
@@ -47,30 +47,28 @@ def write_many(
 
 def _batches(documents: Iterator[Encoded]) -> Iterator[list[Encoded]]:
     """Lists of bounded size. What comes before an error comes before the error."""
-    error: Exception | None = None
-    more = True
-    while more:
-        batch: list[Encoded] = []
-        size = 0
-        try:
-            while len(batch) < BATCH_ROWS and size < BATCH_BYTES:
-                batch.append(next(documents))
-                size += len(batch[-1].body)
-        except StopIteration:
-            more = False
-        except Exception as raised:
-            error, more = raised, False
+    batch: list[Encoded] = []
+    size = 0
+    try:
+        for encoded in documents:
+            batch.append(encoded)
+            size += len(encoded.body)
+            if len(batch) == BATCH_ROWS or size >= BATCH_BYTES:
+                yield batch
+                batch, size = [], 0
+    except Exception:
         if batch:
             yield batch
-    if error is not None:
-        raise error
+        raise
+    if batch:
+        yield batch
 
 
 def _write(
     engine: Engine,
     statement: Prepared,
     batch: list[Encoded],
-    context: Callable[[Moment], Values],
+    context: Callable[[int], Values],
     clock: Clock,
 ) -> int:
     """Write a batch up to the first document that is refused, and tell how many that were."""
@@ -89,6 +87,7 @@ class _SomeRefused(Exception):
     """Rolls a batch back."""
 
 
-def _rows(batch: list[Encoded], context: Callable[[Moment], Values], at: Moment) -> list[Values]:
-    tail = context(at)
-    return [(*encoded.values(at.ts, new_etag()), *tail) for encoded in batch]
+def _rows(batch: list[Encoded], context: Callable[[int], Values], at: Moment) -> list[Values]:
+    now, ts = at
+    tail = context(now)
+    return [encoded.values(ts, new_etag()) + tail for encoded in batch]

@@ -15,6 +15,7 @@ from ttlstore.document import (
     encode_partition,
     new_etag,
     parse_pointer,
+    with_system,
 )
 from ttlstore.engine import Engine, Row
 from ttlstore.errors import (
@@ -27,7 +28,7 @@ from ttlstore.errors import (
 )
 from ttlstore.indexing import IndexingPolicy, check_ttl_and_indexing
 from ttlstore.statements import Prepared, Values
-from ttlstore.ttl import Clock, Expiry, Moment, check_default_ttl, moment, present
+from ttlstore.ttl import Clock, Expiry, check_default_ttl, moment, present
 from ttlstore.unset import UNSET, Unset
 
 D = TypeVar("D")
@@ -186,13 +187,13 @@ class Collection:
 
         Raises DocumentExists, InvalidDocument or InvalidTtl.
         """
-        encoded = encode(document, self._partition_path, make_id=True)
+        encoded, stored = encode(document, self._partition_path, make_id=True)
         etag = new_etag()
-        changed, at = self._change(self._statements.create, lambda at: (*encoded.values(at.ts, etag), self._id, at.now))
+        changed, ts = self._change(self._statements.create, lambda now, ts: (*encoded.values(ts, etag), self._id, now))
         if not changed:
             self._settings()
             raise DocumentExists(f"there is a document {encoded.id!r} in {self.name!r} already")
-        return encoded.stored(at.ts, etag)
+        return with_system(stored, ts, etag)
 
     def upsert(self, document: Document, *, if_match: str | None = None) -> Document:
         """Store a document, whether there is one with its id or not. Returns it as stored.
@@ -200,16 +201,16 @@ class Collection:
         With `if_match`, only over the version with that `_etag`, else PreconditionFailed. Raises InvalidDocument or
         InvalidTtl.
         """
-        encoded = encode(document, self._partition_path)
+        encoded, stored = encode(document, self._partition_path)
         etag = new_etag()
         if if_match is None:
-            changed, at = self._change(self._statements.upsert, lambda at: (*encoded.values(at.ts, etag), self._id))
+            changed, ts = self._change(self._statements.upsert, lambda now, ts: (*encoded.values(ts, etag), self._id))
         else:
-            changed, at = self._replace(encoded, etag, if_match)
+            changed, ts = self._replace(encoded, etag, if_match)
         if not changed:
             self._settings()
             raise self._precondition_failed(encoded.id, if_match)
-        return encoded.stored(at.ts, etag)
+        return with_system(stored, ts, etag)
 
     def replace(self, document: Document, *, if_match: str | None = None) -> Document:
         """Store a document in place of the one with its id. Returns it as stored.
@@ -217,12 +218,12 @@ class Collection:
         Raises DocumentNotFound, InvalidDocument or InvalidTtl; with `if_match`, PreconditionFailed if the one that is
         there has another `_etag`.
         """
-        encoded = encode(document, self._partition_path)
+        encoded, stored = encode(document, self._partition_path)
         etag = new_etag()
         while True:
-            changed, at = self._replace(encoded, etag, if_match)
+            changed, ts = self._replace(encoded, etag, if_match)
             if changed:
-                return encoded.stored(at.ts, etag)
+                return with_system(stored, ts, etag)
             self._explain_refusal(encoded.id, encoded.partition, if_match)
 
     def patch(
@@ -256,9 +257,9 @@ class Collection:
         key = (check_id(id), self._partition(id, partition))
         while True:
             if if_match is None:
-                changed, _ = self._change(self._statements.delete, lambda at: (*key, self._id, at.now))
+                changed, _ = self._change(self._statements.delete, lambda now, ts: (*key, self._id, now))
             else:
-                changed, _ = self._change(self._statements.delete_if, lambda at: (*key, self._id, at.now, if_match))
+                changed, _ = self._change(self._statements.delete_if, lambda now, ts: (*key, self._id, now, if_match))
             if changed:
                 return
             self._explain_refusal(*key, if_match)
@@ -271,8 +272,8 @@ class Collection:
         return write_many(
             self._engine,
             self._statements.create,
-            (encode(document, self._partition_path, make_id=True) for document in documents),
-            lambda at: (self._id, at.now),
+            (encode(document, self._partition_path, make_id=True)[0] for document in documents),
+            lambda now: (self._id, now),
             self._clock,
             self._refuse_in_bulk,
         )
@@ -285,29 +286,32 @@ class Collection:
         return write_many(
             self._engine,
             self._statements.upsert,
-            (encode(document, self._partition_path) for document in documents),
-            lambda at: (self._id,),
+            (encode(document, self._partition_path)[0] for document in documents),
+            lambda now: (self._id,),
             self._clock,
             self._refuse_in_bulk,
         )
 
     # --- how writes are made ----------------------------------------------------------------------------------------
 
-    def _change(self, statement: Prepared, values: Callable[[Moment], Values]) -> tuple[int, Moment]:
-        """Run one statement by the clock at the moment when it has the lock: a call that waited may find it expired."""
-        at = moment(self._clock)
-        changed = self._engine.attempt(statement, values(at))
+    def _change(self, statement: Prepared, values: Callable[[int, int], Values]) -> tuple[int, int]:
+        """Run a statement with its values at (now, ts), and tell how many rows it changed and the `ts`.
+
+        By the clock at the moment when it has the lock: the document may have expired while the call waited.
+        """
+        now, ts = moment(self._clock)
+        changed = self._engine.attempt(statement, values(now, ts))
         if changed is None:
             with self._engine.writing():
-                at = moment(self._clock)
-                changed = self._engine.change(statement, values(at))
-        return changed, at
+                now, ts = moment(self._clock)
+                changed = self._engine.change(statement, values(now, ts))
+        return changed, ts
 
-    def _replace(self, encoded: Encoded, etag: str, if_match: str | None) -> tuple[int, Moment]:
+    def _replace(self, encoded: Encoded, etag: str, if_match: str | None) -> tuple[int, int]:
         if if_match is None:
-            return self._change(self._statements.replace, lambda at: (*encoded.values(at.ts, etag), self._id, at.now))
+            return self._change(self._statements.replace, lambda now, ts: (*encoded.values(ts, etag), self._id, now))
         return self._change(
-            self._statements.replace_if, lambda at: (*encoded.values(at.ts, etag), self._id, at.now, if_match)
+            self._statements.replace_if, lambda now, ts: (*encoded.values(ts, etag), self._id, now, if_match)
         )
 
     def _rewrite(self, id: str, partition: Any, change: Callable[[Document], None]) -> Document:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ttlstore.document import Document, json_copy, parse_pointer, pointer
+from ttlstore.document import Document, parse_pointer, pointer, to_json
 from ttlstore.errors import InvalidPatch, shown
 
 Operation = dict[str, Any]
@@ -39,7 +39,7 @@ def _apply_one(document: Document, operation: Operation, protected: Sequence[Pat
         run(document, path, _checked_path(operation["from"], protected))
     else:
         # A copy: a later operation may change what this one put in.
-        run(document, path, json_copy(operation).get("value"))
+        run(document, path, to_json(operation)[1].get("value"))
 
 
 def _checked_path(text: object, protected: Sequence[Path]) -> Path:

@@ -174,7 +174,7 @@ class Store:
             for partition_key, seq, partition, id, ttl, size, *stored in rows:
                 after = seq
                 try:
-                    encoded = encode(decode(*stored), parse_pointer(partition_key))
+                    encoded, _ = encode(decode(*stored), parse_pointer(partition_key))
                 except TtlStoreError as error:
                     yield f"document {id!r}: {error}"
                     continue

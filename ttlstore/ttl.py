@@ -14,25 +14,22 @@ Clock = Callable[[], float]  # seconds since the Unix epoch, as time.time
 _MICROSECONDS = 1_000_000
 
 
-class Moment(NamedTuple):
-    """One reading of the clock, in whole milliseconds.
+Moment = tuple[int, int]
+"""One reading of the clock, in whole milliseconds: the present, and the `_ts` of what is written now.
 
-    Between two milliseconds a write counts from the later one and the present is the earlier one: so a document
-    lives its ttl in full and less than a millisecond more.
-    """
-
-    now: int
-    ts: int
+Between two milliseconds the present is the earlier one and a write counts from the later one: so a document lives its
+ttl in full, and less than a millisecond more.
+"""
 
 
 def moment(clock: Clock) -> Moment:
     # By way of microseconds: seconds * 1000 is off by a hair for most times that are a whole millisecond.
     microseconds = round(clock() * _MICROSECONDS)
-    return Moment(microseconds // 1000, -(-microseconds // 1000))
+    return microseconds // 1000, -(-microseconds // 1000)
 
 
 def present(clock: Clock) -> int:
-    """The milliseconds of `Moment.now`, for operations that write nothing."""
+    """The present alone, for what writes nothing."""
     return round(clock() * _MICROSECONDS) // 1000
 
 

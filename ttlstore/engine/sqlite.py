@@ -42,6 +42,9 @@ T = TypeVar("T")
 OLDEST_SQLITE = (3, 38, 0)  # the first whose JSON functions are always there
 CACHE_KIB = 16_384  # of pages for each connection; SQLite's own 2 MiB are little for an index of a million documents
 WAL_LIMIT_BYTES = 16 * 1024 * 1024  # what a bulk load leaves of its write-ahead log
+CHECKPOINT_PAGES = (
+    4000  # of the log; SQLite's own 1000 have it fold the log into the file, and wait for the disk, often
+)
 STATEMENT_CACHE = 256  # compiled statements a connection keeps: all of ours and many queries
 SHORTEST_PAUSE_SECONDS = 0.0005  # before asking again for a lock; a write rarely holds it for longer
 LONGEST_PAUSE_SECONDS = 0.01  # what a long wait may cost after the lock is free
@@ -138,16 +141,17 @@ class SqliteEngine:
         connection = self._connection()
         if not self._write_lock.acquire(False):
             return None
+        connection.lock.acquire()
         try:
-            with connection.lock:
-                if connection.depth:
-                    self._require_transaction(connection)
-                return connection.raw.execute(statement.sql, statement.arrange(values)).rowcount
+            if connection.depth:
+                self._require_transaction(connection)
+            return connection.raw.execute(statement.sql, statement.arrange(values)).rowcount
         except sqlite3.Error as error:
             if _is_busy(error):
                 return None
             raise self._translated(error) from error
         finally:
+            connection.lock.release()
             self._write_lock.release()
 
     def change(self, statement: Prepared, values: Values) -> int:
@@ -273,6 +277,7 @@ class SqliteEngine:
                 "foreign_keys = ON",
                 f"synchronous = {self._durability}",
                 f"cache_size = -{CACHE_KIB}",
+                f"wal_autocheckpoint = {CHECKPOINT_PAGES}",
                 f"journal_size_limit = {WAL_LIMIT_BYTES}",
                 "cell_size_check = ON",
                 "trusted_schema = OFF",
