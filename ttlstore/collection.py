@@ -162,6 +162,15 @@ class Collection:
             rows = min(max(PAGE_BYTES // average, 1), MAX_PAGE_ROWS)
         self._settings()  # an empty page is also what a dropped collection has
 
+    def snapshot(self) -> Iterator[Document]:
+        """Every document, in the order of iteration, as it is when the first is asked for.
+
+        What is written or expires meanwhile does not show. Until the last was read the file cannot shrink.
+        """
+        self._settings()
+        for _, _, *stored in self._engine.stream(self._statements.all_in_order, (self._id, 0, present(self._clock))):
+            yield decode(*stored)
+
     def newest(
         self, *, limit: int = 20, partition: Any = UNSET, expiring_within: float | None = None
     ) -> list[tuple[Document, Expiry]]:

@@ -125,16 +125,16 @@ class Statements:
             select(exists(any_partition.correlate(collections))).where(_this_collection),
             *("id", "now", "collection"),
         )
-        self.page = prepare(
+        in_order = (
             select(documents.c.seq, expiry().label("expiry"), *found)
             .select_from(collections.join(documents, _its_collection))
             # Left to itself SQLite walks the table, and with it the documents of every other collection.
             .with_hint(documents, f"INDEXED BY {IN_ORDER.name}", "sqlite")
             .where(_this_collection, documents.c.seq > bindparam("after"), live())
             .order_by(documents.c.seq)
-            .limit(bindparam("limit")),
-            *("collection", "after", "now", "limit"),
         )
+        self.page = prepare(in_order.limit(bindparam("limit")), *("collection", "after", "now", "limit"))
+        self.all_in_order = prepare(in_order, *("collection", "after", "now"))
         asked_partition: BindParameter[str | None] = bindparam("asked_partition")
         until: BindParameter[int | None] = bindparam("until")
         self.newest = prepare(

@@ -12,7 +12,7 @@ from ttlstore import engine as engines
 from ttlstore import migrate as migrations
 from ttlstore.collection import Collection
 from ttlstore.document import check_text, decode, encode, parse_pointer
-from ttlstore.engine import Durability, Engine, Row
+from ttlstore.engine import Durability, Engine, Progress, Row
 from ttlstore.errors import (
     CannotOpen,
     CollectionExists,
@@ -186,15 +186,18 @@ class Store:
                 ):
                     yield f"document {id!r}: its row and its body do not say the same"
 
-    def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy the store to a new file, as it is at one moment, while others go on working. Raises CannotOpen."""
+    def backup(self, path: str | os.PathLike[str], *, progress: Progress = lambda copied, total: None) -> None:
+        """Copy the store to a new file, as it is at one moment, while others go on working. Raises CannotOpen.
+
+        `progress` is told now and then how many of how many pages are copied.
+        """
         target = os.fspath(path)
         if os.path.exists(target):
             raise CannotOpen(f"{target} is there already: a backup needs a new file")
         # The name appears once the copy is whole.
         unfinished = f"{target}.unfinished"
         try:
-            self._engine.backup(unfinished)
+            self._engine.backup(unfinished, progress)
             os.replace(unfinished, target)
         except OSError as error:
             if isinstance(error, TtlStoreError):

@@ -6,6 +6,7 @@ Errors of the driver leave as errors of this package.
 
 import os
 import re
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Literal, Protocol
 
@@ -16,6 +17,7 @@ from ttlstore.statements import Prepare, Prepared, Statements, Values
 
 Row = tuple[Any, ...]
 Durability = Literal["full", "normal"]
+Progress = Callable[[int, int], None]
 
 
 class Engine(Protocol):
@@ -31,6 +33,9 @@ class Engine(Protocol):
 
     def all(self, statement: Prepared, values: Values = ()) -> list[Row]:
         """All rows."""
+
+    def stream(self, statement: Prepared, values: Values = ()) -> Iterator[Row]:
+        """All rows as they are now, however long the caller takes, on a connection that nobody waits for."""
 
     def attempt(self, statement: Prepared, values: Values) -> int | None:
         """Write without waiting, and tell how many rows were changed; None if the write lock is taken.
@@ -62,8 +67,8 @@ class Engine(Protocol):
     def check(self) -> list[str]:
         """What the database finds wrong with itself."""
 
-    def backup(self, path: str) -> None:
-        """Copy the whole store to a new file, as it is at one moment."""
+    def backup(self, path: str, progress: Progress) -> None:
+        """Copy the whole store to a new file, as it is at one moment; tells how many of how many pages are copied."""
 
     def close(self) -> None:
         """Wait for the calls under way and give everything back."""

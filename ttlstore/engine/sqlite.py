@@ -22,7 +22,7 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
-from ttlstore.engine import Durability, Row
+from ttlstore.engine import Durability, Progress, Row
 from ttlstore.engine.sqlite_file import APPLICATION_ID, inspect_file
 from ttlstore.errors import (
     CannotOpen,
@@ -48,6 +48,7 @@ CHECKPOINT_PAGES = (
 STATEMENT_CACHE = 256  # compiled statements a connection keeps: all of ours and many queries
 SHORTEST_PAUSE_SECONDS = 0.0005  # before asking again for a lock; a write rarely holds it for longer
 LONGEST_PAUSE_SECONDS = 0.01  # what a long wait may cost after the lock is free
+BACKUP_PAGES = 1024  # copied between two reports: 4 MiB, some milliseconds
 MIGRATION_PATIENCE_SECONDS = 60.0  # whatever an application's patience with a write: another may be migrating
 
 
@@ -136,6 +137,17 @@ class SqliteEngine:
             return self._patiently(lambda: connection.raw.execute(statement.sql, arranged).fetchall())
         finally:
             connection.lock.release()
+
+    def stream(self, statement: Prepared, values: Values = ()) -> Iterator[Row]:
+        if self._path is None or self.in_transaction():  # whose contents another connection does not see
+            yield from self.all(statement, values)
+            return
+        with closing(self._open()) as raw:
+            cursor = self._patiently(lambda: raw.execute(statement.sql, statement.arrange(values)))
+            try:
+                yield from cursor
+            except sqlite3.Error as error:
+                raise self._translated(error) from error
 
     def attempt(self, statement: Prepared, values: Values) -> int | None:
         connection = self._connection()
@@ -349,14 +361,22 @@ class SqliteEngine:
         orphans = len(self.all(_literal("PRAGMA foreign_key_check")))
         return [*problems, *([f"{orphans} documents belong to no collection"] if orphans else [])]
 
-    def backup(self, path: str) -> None:
+    def backup(self, path: str, progress: Progress) -> None:
         here = self._connection()
         if here.depth:
             raise StoreBusy("a backup cannot be made inside transaction(): leave its block first")
         source = here.raw if self._path is None else self._open()
         try:
             with here.lock, closing(sqlite3.connect(path, isolation_level=None)) as target:
-                source.backup(target)  # in one step: a write from elsewhere would start a copy in several anew
+                # In a transaction: a write from elsewhere would start a copy in several steps anew.
+                source.execute("BEGIN")
+                source.execute("SELECT count(*) FROM sqlite_master").fetchone()
+                try:
+                    source.backup(
+                        target, pages=BACKUP_PAGES, progress=lambda _, left, total: progress(total - left, total)
+                    )
+                finally:
+                    source.execute("ROLLBACK")
                 target.execute("PRAGMA journal_mode = WAL")
                 problems = [row[0] for row in target.execute("PRAGMA quick_check") if row[0] != "ok"]
             if problems:
