@@ -6,6 +6,7 @@ commands that need them, so that `--help` and completion answer at once.
 
 import os
 import sys
+import traceback
 from importlib import import_module
 
 import click
@@ -15,7 +16,12 @@ from ttlstore.errors import TtlStoreError
 # By family, in the order of the help: the commands and the modules they are in.
 COMMANDS = {
     "Start": {"demo": "demo", "init": "stores", "info": "stores"},
-    "Collections": {"collections": "collections", "create": "collections", "drop": "collections"},
+    "Collections": {
+        "collections": "collections",
+        "create": "collections",
+        "drop": "collections",
+        "index": "index",
+    },
     "Documents": {
         "ls": "listing",
         "get": "documents",
@@ -23,6 +29,14 @@ COMMANDS = {
         "patch": "documents",
         "touch": "documents",
         "delete": "documents",
+    },
+    "Operation": {
+        "import": "transfer",
+        "export": "transfer",
+        "check": "stores",
+        "backup": "stores",
+        "migrate": "migrate",
+        "completion": "completion",
     },
 }
 _MODULES = {name: module for family in COMMANDS.values() for name, module in family.items()}
@@ -62,10 +76,12 @@ class Cli(click.Group):
             # Whoever reads has seen enough. Python would complain once more when it flushes at its end.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(0)
-        except TtlStoreError as error:
+        except (TtlStoreError, click.ClickException) as error:
             if ctx.params["debug"]:
-                raise
-            raise click.ClickException(str(error)) from error
+                traceback.print_exc()
+            if isinstance(error, TtlStoreError):
+                raise click.ClickException(str(error)) from error
+            raise
         return result
 
 

@@ -1,6 +1,7 @@
 """Commands on collections."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,7 @@ from ttlstore.cli.times import format_default_ttl
 
 if TYPE_CHECKING:
     from ttlstore.collection import Collection
+    from ttlstore.indexing import IndexedPath
 
 
 @store_command("collections")
@@ -44,15 +46,14 @@ def _for_people(record: Record) -> Record:
         "name": record["name"],
         "TTL": format_default_ttl(record["default_ttl"]),
         "partition key": record["partition_key"],
-        "indexes": format_indexes(record["indexing"], record["indexed_paths"]),
+        "indexing": f"{record['indexing']} {format_indexes(record['indexed_paths'])}",
         "live": record["live_documents"],
     }
 
 
-def format_indexes(mode: str, paths: list[Any]) -> str:
-    """`/status, (/city /age)`, and the mode where it is not the usual one."""
-    shown = ", ".join(path if isinstance(path, str) else f"({' '.join(path)})" for path in paths)
-    return shown if mode == "consistent" else f"{mode} {shown}".rstrip()
+def format_indexes(paths: Iterable["IndexedPath"]) -> str:
+    """`/status, (/city /age)`."""
+    return ", ".join(path if isinstance(path, str) else f"({' '.join(path)})" for path in paths)
 
 
 @store_command("create")

@@ -45,7 +45,9 @@ def get_command(db: str, collection: str, id: str, partition: Any, expiry: bool,
 @click.argument("document", required=False, help="JSON, the name of a file with JSON, or - for stdin.")
 @click.option("--ttl", type=TTL, help="Set the document's ttl: never, or a duration such as 15m.")
 def put_command(db: str, collection: str, document: str | None, ttl: int | None) -> None:
-    """Store a document, new or in place of the one with its id, and print it as stored.
+    """Store a document, and print it as stored.
+
+    It is new, or takes the place of the one with its id.
 
     \b
     Examples:
@@ -66,9 +68,9 @@ def put_command(db: str, collection: str, document: str | None, ttl: int | None)
 @click.argument("operations", required=False, help="A JSON list, the name of a file with one, or - for stdin.")
 @partition_option
 def patch_command(db: str, collection: str, id: str, operations: str | None, partition: Any) -> None:
-    """Change parts of a document, all or none, and print it as stored.
+    """Change parts of a document, and print it as stored.
 
-    An operation is set, add, replace, remove, incr or move, on a path.
+    All of the operations apply or none. An operation is set, add, replace, remove, incr or move, on a path.
 
     \b
     Examples:

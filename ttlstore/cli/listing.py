@@ -1,5 +1,6 @@
 """`ls`: the documents of a collection."""
 
+import sys
 from typing import Any
 
 import click
@@ -15,7 +16,7 @@ SYSTEM = ("id", "ttl", "_ts", "_etag")  # what the other columns say, or nobody 
 @store_command("ls")
 @collection_argument
 @partition_option
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many, at most.")
+@click.option("--limit", type=click.IntRange(1, sys.maxsize), default=20, show_default=True, help="How many, at most.")
 @click.option("--expiring-within", type=DURATION, help="Only those that expire before this time has passed: 1h.")
 @at_option
 @format_option
@@ -28,7 +29,9 @@ def ls_command(
     at: float | None,
     format: str,
 ) -> None:
-    """List documents, the last written first, with the time each has left.
+    """List documents, newest first, with the time each has left.
+
+    The newest is the one that was written last.
 
     \b
     Examples:

@@ -26,20 +26,20 @@ class StoreCommand(click.Command):
         return super().parse_args(ctx, args)
 
     def _leaves_out_store(self, ctx: click.Context, args: list[str]) -> bool:
-        """Whether there is room for one more argument, and the first that is given names no store."""
-        words = self.make_parser(ctx)
-        words.ignore_unknown_options = True
-        values, excess, _ = words.parse_args(list(args))
+        """Whether an argument is missing, or could follow and the first is not the name of a store that is there."""
+        parser = self.make_parser(ctx)
+        parser.ignore_unknown_options = True
+        values, excess, _ = parser.parse_args(list(args))
         arguments = [param for param in self.params if isinstance(param, click.Argument)]
-        given = [values[param.name] for param in arguments if _is_given(values.get(param.name or ""))]
+        given: list[Any] = [value for param in arguments if _is_given(value := values.get(param.name or ""))]
+        if len(given) < sum(argument.required for argument in arguments):
+            return True
         full = len(given) == len(arguments) and arguments[-1].nargs == 1
-        if excess or full:
-            return False
-        return not given or not ("://" in given[0] or os.path.isfile(given[0]))
+        return not (excess or full or "://" in given[0] or os.path.isfile(given[0]))
 
 
-def _is_given(value: Any) -> bool:
-    return isinstance(value, str) or bool(isinstance(value, tuple | list) and value)
+def _is_given(value: object) -> bool:
+    return isinstance(value, str) or bool(isinstance(value, tuple) and value)
 
 
 class Parsed(click.ParamType[T, object]):
@@ -82,12 +82,15 @@ FUTURE = Parsed("time", _future)
 JSON_OR_TEXT = Parsed("value", _json_or_text)
 
 
-def store_command(name: str) -> Callable[[Callable[..., Any]], click.Command]:
+def store_command(name: str, *, group: click.Group | None = None) -> Callable[[Callable[..., Any]], click.Command]:
     """A command on a store, which comes as its first argument."""
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         store = click.argument("db", help="The store: a path or a URL.")
-        return click.command(name, cls=StoreCommand)(store(function))
+        command: click.Command = click.command(name, cls=StoreCommand)(store(function))
+        if group is not None:
+            group.add_command(command)
+        return command
 
     return decorate
 

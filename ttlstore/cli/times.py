@@ -3,23 +3,25 @@
 import re
 from datetime import UTC, datetime
 
-from ttlstore.ttl import NEVER
+from ttlstore.errors import shown
+from ttlstore.ttl import MAX_TTL, NEVER
 
 UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}  # in seconds, largest first
 
-_DURATION = re.compile("".join(rf"(?:(\d+){unit})?" for unit in UNITS), re.ASCII | re.IGNORECASE)
+_DURATION = re.compile("".join(rf"(?:(\d{{1,15}}){unit})?" for unit in UNITS), re.ASCII | re.IGNORECASE)
 _SHOWN_UNITS = {unit: seconds for unit, seconds in UNITS.items() if unit != "w"}  # 90d says more than 12w6d
 
 
 def parse_duration(text: str) -> int:
     """The seconds of `90d`, `36h`, `15m`, `1h30m` or `45`. Raises ValueError."""
     packed = "".join(text.split())
-    if packed.isascii() and packed.isdigit():
-        return int(packed)
-    found = _DURATION.fullmatch(packed)
+    found = _DURATION.fullmatch(f"{packed}s" if packed.isdigit() else packed)
     if not packed or found is None:
-        raise ValueError(f"a duration is written like 90d, 36h, 15m, 1h30m or 45 (seconds), got {text!r}")
-    return sum(int(count or 0) * seconds for count, seconds in zip(found.groups(), UNITS.values(), strict=True))
+        raise ValueError(f"a duration is written like 90d, 36h, 15m, 1h30m or 45 (seconds), got {shown(text)}")
+    total = sum(int(count or 0) * seconds for count, seconds in zip(found.groups(), UNITS.values(), strict=True))
+    if total > MAX_TTL:
+        raise ValueError(f"a duration is at most {MAX_TTL} seconds, some 68 years, got {shown(text)}")
+    return total
 
 
 def format_duration(seconds: int) -> str:
@@ -39,14 +41,14 @@ def format_left(seconds: float | None) -> str:
     if seconds < 10:
         return f"{seconds:.1f}s"
     rest = int(seconds)
-    shown: list[str] = []
+    parts: list[str] = []
     for unit, size in _SHOWN_UNITS.items():
         count, rest = divmod(rest, size)
-        if count or shown:
-            shown.append(f"{count}{unit}")
-        if len(shown) == 2:
+        if count or parts:
+            parts.append(f"{count}{unit}")
+        if len(parts) == 2:
             break
-    return " ".join(shown)
+    return " ".join(parts)
 
 
 def parse_ttl(text: str) -> int:
@@ -81,7 +83,9 @@ def parse_time(text: str, now: float) -> float:
     try:
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError):
-        raise ValueError(f"a time is written like 2030-01-31T12:00, 2030-01-31T12:00Z or +2h, got {text!r}") from None
+        raise ValueError(
+            f"a time is written like 2030-01-31T12:00, 2030-01-31T12:00Z or +2h, got {shown(text)}"
+        ) from None
 
 
 def format_time(seconds: float | None) -> str:
