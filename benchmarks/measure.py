@@ -42,7 +42,7 @@ class Comparison:
 
 def compare(
     title: str,
-    contenders: Mapping[str, Callable[[], None]],
+    contenders: Mapping[str, Callable[[], object]],
     *bars: Bar,
     units: int = 1,
     rounds: int = ROUNDS,

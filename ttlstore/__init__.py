@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ttlstore.indexing import IndexingPolicy
     from ttlstore.store import Store, open
     from ttlstore.ttl import Expiry
+    from ttlstore.vacuum import VacuumPolicy, VacuumReport
 else:
     # These are imported when first used: SQLAlchemy below them takes 0.4 s, and `ttlstore --help` must not wait for it.
     _HOMES = {
@@ -49,6 +50,8 @@ else:
         "Expiry": "ttl",
         "IndexingPolicy": "indexing",
         "Store": "store",
+        "VacuumPolicy": "vacuum",
+        "VacuumReport": "vacuum",
         "open": "store",
     }
 
@@ -90,5 +93,7 @@ __all__ = [
     "StoreFull",
     "StoreReadOnly",
     "TtlStoreError",
+    "VacuumPolicy",
+    "VacuumReport",
     "open",
 ]

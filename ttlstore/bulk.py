@@ -2,47 +2,76 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
+from dataclasses import dataclass
 from typing import NoReturn
 
 from ttlstore.document import Encoded, new_etag
 from ttlstore.engine import Engine
 from ttlstore.errors import DocumentExists, InvalidDocument, InvalidTtl
 from ttlstore.statements import Prepared, Values
-from ttlstore.ttl import Clock, Moment, moment
+from ttlstore.ttl import Clock, moment
 
 BATCH_ROWS = 1000  # more gain little
 BATCH_BYTES = 4 * 1024 * 1024  # of documents held in memory, and about what a batch adds to the log
 
 
-def write_many(
-    engine: Engine,
-    statement: Prepared,
-    documents: Iterator[Encoded],
-    context: Callable[[int], Values],
-    clock: Clock,
-    refuse: Callable[[Encoded], NoReturn],
-) -> int:
-    """Run a writing statement for every document, and tell how many that were.
+@dataclass(frozen=True, slots=True)
+class BulkWrite:
+    """A writing statement, to be run for every document of a stream."""
 
-    `context` makes the values that follow those of the document, by the present; `refuse` raises why one changed
-    nothing. What comes before a document that is refused is stored; inside a transaction, nothing is.
-    """
-    stored = 0
-    all_or_none = engine.in_transaction()
-    try:
-        with engine.writing() if all_or_none else nullcontext():
-            for batch in _batches(documents):
-                written = _write(engine, statement, batch, context, clock)
-                stored += written
-                if written < len(batch):
-                    refuse(batch[written])
-    except Exception as error:
-        kept = "nothing of this call is stored" if all_or_none else f"the {stored} before it are stored"
-        if isinstance(error, InvalidDocument | InvalidTtl | DocumentExists):
-            raise type(error)(f"document {stored} (counted from 0): {error}; {kept}") from error
-        error.add_note(f"after {stored} documents: {kept}")
-        raise
-    return stored
+    engine: Engine
+    clock: Clock
+    statement: Prepared
+    context: Callable[[int], Values]
+    """The values that follow those of the document, by the present."""
+    refuse: Callable[[Encoded], NoReturn]
+    """Raises why a document changed nothing."""
+    noticed: Callable[[set[int | None], int], None]
+    """Is told the ttls in a batch and its `ts`."""
+
+    def run(self, documents: Iterator[Encoded]) -> int:
+        """Write, and tell how many.
+
+        What comes before a document that is refused is stored; inside a transaction, nothing is.
+        """
+        stored = 0
+        all_or_none = self.engine.in_transaction()
+        try:
+            with self.engine.writing() if all_or_none else nullcontext():
+                for batch in _batches(documents):
+                    written = self._write(batch)
+                    stored += written
+                    if written < len(batch):
+                        self.refuse(batch[written])
+        except Exception as error:
+            kept = "nothing of this call is stored" if all_or_none else f"the {stored} before it are stored"
+            if isinstance(error, InvalidDocument | InvalidTtl | DocumentExists):
+                raise type(error)(f"document {stored} (counted from 0): {error}; {kept}") from error
+            error.add_note(f"after {stored} documents: {kept}")
+            raise
+        return stored
+
+    def _write(self, batch: list[Encoded]) -> int:
+        """Write a batch up to the first document that is refused, and tell how many that were."""
+        with suppress(_SomeRefused), self.engine.writing():
+            if self.engine.change_many(self.statement, self._rows(batch)) < len(batch):
+                raise _SomeRefused  # the driver does not tell which: take the batch back, and look at each
+            return len(batch)
+        with self.engine.writing():
+            for position, row in enumerate(self._rows(batch)):
+                if not self.engine.change(self.statement, row):
+                    return position
+        return len(batch)
+
+    def _rows(self, batch: list[Encoded]) -> list[Values]:
+        now, ts = moment(self.clock)
+        tail = self.context(now)
+        self.noticed({encoded.ttl for encoded in batch}, ts)
+        return [encoded.values(ts, new_etag()) + tail for encoded in batch]
+
+
+class _SomeRefused(Exception):
+    """Rolls a batch back."""
 
 
 def _batches(documents: Iterator[Encoded]) -> Iterator[list[Encoded]]:
@@ -62,32 +91,3 @@ def _batches(documents: Iterator[Encoded]) -> Iterator[list[Encoded]]:
         raise
     if batch:
         yield batch
-
-
-def _write(
-    engine: Engine,
-    statement: Prepared,
-    batch: list[Encoded],
-    context: Callable[[int], Values],
-    clock: Clock,
-) -> int:
-    """Write a batch up to the first document that is refused, and tell how many that were."""
-    with suppress(_SomeRefused), engine.writing():
-        if engine.change_many(statement, _rows(batch, context, moment(clock))) < len(batch):
-            raise _SomeRefused  # the driver does not tell which: take the batch back, and look at each
-        return len(batch)
-    with engine.writing():
-        for position, row in enumerate(_rows(batch, context, moment(clock))):
-            if not engine.change(statement, row):
-                return position
-    return len(batch)
-
-
-class _SomeRefused(Exception):
-    """Rolls a batch back."""
-
-
-def _rows(batch: list[Encoded], context: Callable[[int], Values], at: Moment) -> list[Values]:
-    now, ts = at
-    tail = context(now)
-    return [encoded.values(ts, new_etag()) + tail for encoded in batch]

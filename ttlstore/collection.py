@@ -1,11 +1,13 @@
 """A collection: the verbs on its documents."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, NoReturn, TypeVar
 
 from ttlstore import patch, ttl
-from ttlstore.bulk import write_many
+from ttlstore.background import BackgroundVacuum
+from ttlstore.bulk import BulkWrite
 from ttlstore.document import (
     Document,
     Encoded,
@@ -27,6 +29,7 @@ from ttlstore.errors import (
     shown,
 )
 from ttlstore.indexing import IndexingPolicy, check_ttl_and_indexing
+from ttlstore.insight import CollectionStats, ForecastInterval, Insight, TtlChange
 from ttlstore.statements import Prepared, Values
 from ttlstore.ttl import Clock, Expiry, check_default_ttl, moment, present
 from ttlstore.unset import UNSET, Unset
@@ -36,7 +39,10 @@ D = TypeVar("D")
 # Iteration reads a page at a time: no lock or snapshot is held while the caller works on a document.
 FIRST_PAGE_ROWS = 16
 MAX_PAGE_ROWS = 1000
+WAITING_PAGE_ROWS = 100
 PAGE_BYTES = 256 * 1024  # about what a page may hold, by the size of the documents before it
+
+MAX_INTERVALS = 10_000  # of a forecast
 
 
 class Collection:
@@ -46,12 +52,15 @@ class Collection:
     operation on a collection that is partitioned by anything but `/id` takes `partition=`, else PartitionRequired.
     """
 
-    def __init__(self, engine: Engine, clock: Clock, id: int, name: str, partition_key: str) -> None:
+    def __init__(
+        self, engine: Engine, clock: Clock, background: BackgroundVacuum | None, id: int, name: str, partition_key: str
+    ) -> None:
         self.name = name
         self.partition_key = partition_key
         self._engine = engine
         self._statements = engine.statements
         self._clock = clock
+        self._background = background
         self._id = id
         self._partition_path = parse_pointer(partition_key)
         self._partitioned_by_id = self._partition_path == ("id",)
@@ -94,6 +103,8 @@ class Collection:
             self._engine.change(
                 self._statements.configure, (new_ttl, new_indexing.mode, new_indexing.paths_json(), self._id)
             )
+        if self._background:
+            self._background.wake()
 
     def _settings(self) -> Row:
         settings = self._engine.one(self._statements.collection, (self._id,))
@@ -189,6 +200,61 @@ class Collection:
             for own_ttl, default_ttl, *stored in rows
         ]
 
+    # --- insight ----------------------------------------------------------------------------------------------------
+
+    def stats(self) -> CollectionStats:
+        """Live and waiting documents and bytes, and the next expiry. Read from the indexes."""
+        with self._insight() as insight:
+            return insight.stats()
+
+    def forecast(self, *, interval: float | timedelta = 3600, intervals: int = 24) -> list[ForecastInterval]:
+        """Documents and bytes that expire in each of the intervals (seconds) ahead, if nothing is written."""
+        seconds = interval.total_seconds() if isinstance(interval, timedelta) else interval
+        if not 0.001 <= seconds <= ttl.MAX_TTL:
+            raise ValueError(f"interval must be a number of seconds from 0.001 to {ttl.MAX_TTL}, got {shown(interval)}")
+        if not 1 <= intervals <= MAX_INTERVALS:
+            raise ValueError(f"intervals must be from 1 to {MAX_INTERVALS}, got {shown(intervals)}")
+        with self._insight() as insight:
+            return insight.forecast(seconds, intervals)
+
+    def preview_ttl(self, default_ttl: int | timedelta | None) -> TtlChange:
+        """What `configure(default_ttl=…)` would hide and revive at this moment. Changes nothing. Raises InvalidTtl."""
+        new_default_ttl = check_default_ttl(default_ttl)
+        with self._insight() as insight:
+            return insight.preview(new_default_ttl)
+
+    @contextmanager
+    def _insight(self) -> Iterator[Insight]:
+        with self._engine.reading():
+            yield Insight(self._engine, self._id, self.default_ttl, present(self._clock))
+
+    # --- recovery ---------------------------------------------------------------------------------------------------
+
+    def waiting(self) -> Iterator[tuple[Document, Expiry]]:
+        """The expired documents whose rows are not deleted yet, and why they expired: what `recover` can bring back."""
+        after = 0
+        while page := self._engine.all(
+            self._statements.waiting, (self._id, after, present(self._clock), WAITING_PAGE_ROWS)
+        ):
+            for seq, own_ttl, default_ttl, *stored in page:
+                after = seq
+                yield decode(*stored), ttl.expiry(own_ttl, default_ttl, stored[1], present(self._clock))
+
+    def recover(self, id: str, *, partition: Any = UNSET) -> Document:
+        """Bring back a document that expired and whose row is still there, as a new write. Returns it as stored.
+
+        The one exception to "nothing brings it back"; a `VacuumPolicy` with a `grace` makes it dependable. Raises
+        DocumentNotFound if the row is gone, DocumentExists if the document is live.
+        """
+        key = (check_id(id), self._partition(id, partition))
+        with self._engine.writing():
+            row = self._engine.one(self._statements.read_waiting, (self._id, *key, present(self._clock)))
+            if row is None:
+                if self._find(*key):
+                    raise DocumentExists(f"the document {shown(id)} in {self.name!r} is live: nothing to recover")
+                raise self._not_found(id, partition)
+            return self.create(decode(*row))
+
     # --- writing ----------------------------------------------------------------------------------------------------
 
     def create(self, document: Document) -> Document:
@@ -202,7 +268,7 @@ class Collection:
         if not changed:
             self._settings()
             raise DocumentExists(f"there is a document {encoded.id!r} in {self.name!r} already")
-        return with_system(stored, ts, etag)
+        return self._stored(stored, encoded, ts, etag)
 
     def upsert(self, document: Document, *, if_match: str | None = None) -> Document:
         """Store a document, whether there is one with its id or not. Returns it as stored.
@@ -219,7 +285,7 @@ class Collection:
         if not changed:
             self._settings()
             raise self._precondition_failed(encoded.id, if_match)
-        return with_system(stored, ts, etag)
+        return self._stored(stored, encoded, ts, etag)
 
     def replace(self, document: Document, *, if_match: str | None = None) -> Document:
         """Store a document in place of the one with its id. Returns it as stored.
@@ -232,7 +298,7 @@ class Collection:
         while True:
             changed, ts = self._replace(encoded, etag, if_match)
             if changed:
-                return with_system(stored, ts, etag)
+                return self._stored(stored, encoded, ts, etag)
             self._explain_refusal(encoded.id, encoded.partition, if_match)
 
     def patch(
@@ -278,28 +344,19 @@ class Collection:
 
         Raises what `create` does, naming the position of the document and how many are stored.
         """
-        return write_many(
-            self._engine,
-            self._statements.create,
-            (encode(document, self._partition_path, make_id=True)[0] for document in documents),
-            lambda now: (self._id, now),
-            self._clock,
-            self._refuse_in_bulk,
-        )
+        encoded = (encode(document, self._partition_path, make_id=True)[0] for document in documents)
+        return self._bulk(self._statements.create, lambda now: (self._id, now)).run(encoded)
 
     def upsert_many(self, documents: Iterable[Document]) -> int:
         """Store documents from any iterable, in batches; returns how many. Inside `transaction()`: all or none.
 
         Raises what `upsert` does, naming the position of the document and how many are stored.
         """
-        return write_many(
-            self._engine,
-            self._statements.upsert,
-            (encode(document, self._partition_path)[0] for document in documents),
-            lambda now: (self._id,),
-            self._clock,
-            self._refuse_in_bulk,
-        )
+        encoded = (encode(document, self._partition_path)[0] for document in documents)
+        return self._bulk(self._statements.upsert, lambda now: (self._id,)).run(encoded)
+
+    def _bulk(self, statement: Prepared, context: Callable[[int], Values]) -> BulkWrite:
+        return BulkWrite(self._engine, self._clock, statement, context, self._refuse_in_bulk, self._noticed)
 
     # --- how writes are made ----------------------------------------------------------------------------------------
 
@@ -315,6 +372,15 @@ class Collection:
                 now, ts = moment(self._clock)
                 changed = self._engine.change(statement, values(now, ts))
         return changed, ts
+
+    def _noticed(self, ttls: Iterable[int | None], ts: int) -> None:
+        if self._background:
+            for each in ttls:
+                self._background.notice(self._id, each, ts)
+
+    def _stored(self, document: Document, encoded: Encoded, ts: int, etag: str) -> Document:
+        self._noticed((encoded.ttl,), ts)
+        return with_system(document, ts, etag)
 
     def _replace(self, encoded: Encoded, etag: str, if_match: str | None) -> tuple[int, int]:
         if if_match is None:

@@ -64,12 +64,13 @@ documents = Table(
 
 # The two partial indexes share out all documents between them: one holds those with a ttl of their own, by the moment
 # they expire, the other those that inherit the default, by the moment they were written. `size` rides along so that
-# bytes are added up without a look at the table.
+# bytes are added up without a look at the table, and so does `ttl`, because SQLite looks there for the WHERE.
 BY_EXPIRY = Index(
     "documents_by_expiry",
     documents.c.collection_id,
     documents.c.expires_at,
     documents.c.size,
+    documents.c.ttl,
     sqlite_where=documents.c.ttl.is_not(None),
     postgresql_where=documents.c.ttl.is_not(None),
 )
@@ -78,6 +79,7 @@ BY_WRITE = Index(
     documents.c.collection_id,
     documents.c.ts,
     documents.c.size,
+    documents.c.ttl,
     sqlite_where=documents.c.ttl.is_(None),
     postgresql_where=documents.c.ttl.is_(None),
 )
@@ -87,7 +89,7 @@ IN_ORDER = Index("documents_in_order", documents.c.collection_id, documents.c.se
 _SECOND: ColumnElement[int] = literal_column("1000", BigInteger)  # in milliseconds
 _NEVER: ColumnElement[int] = literal_column("-1", BigInteger)
 _ZERO: ColumnElement[int] = literal_column("0", BigInteger)
-_BEFORE_ALL: ColumnElement[int] = literal_column("-9223372036854775808", BigInteger)
+BEFORE_ALL: ColumnElement[int] = literal_column("-9223372036854775808", BigInteger)
 
 NOW: ColumnElement[int] = bindparam("now", type_=BigInteger)  # the store's clock, in milliseconds
 
@@ -150,7 +152,7 @@ def live_ranges(now: ColumnElement[int] = NOW) -> tuple[ColumnElement[bool], ...
         and_(documents.c.ttl.is_not(None), documents.c.expires_at.is_(None)),
         and_(
             documents.c.ttl.is_not(None),
-            documents.c.expires_at > func.coalesce(own_horizon(now), _BEFORE_ALL),
+            documents.c.expires_at > func.coalesce(own_horizon(now), BEFORE_ALL),
         ),
-        and_(documents.c.ttl.is_(None), documents.c.ts > func.coalesce(inherited_horizon(now), _BEFORE_ALL)),
+        and_(documents.c.ttl.is_(None), documents.c.ts > func.coalesce(inherited_horizon(now), BEFORE_ALL)),
     )

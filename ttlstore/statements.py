@@ -13,8 +13,10 @@ from sqlalchemy import (
     ClauseElement,
     Column,
     ColumnElement,
+    Delete,
     Dialect,
     Exists,
+    FromClause,
     Select,
     Table,
     and_,
@@ -29,7 +31,17 @@ from sqlalchemy import (
     update,
 )
 
-from ttlstore.schema import IN_ORDER, collections, documents, expired, expiry, live, live_ranges
+from ttlstore.schema import (
+    BEFORE_ALL,
+    IN_ORDER,
+    collections,
+    documents,
+    due_ranges,
+    expired,
+    expiry,
+    live,
+    live_ranges,
+)
 
 Values = tuple[Any, ...]
 
@@ -104,6 +116,35 @@ def _range_count(range_: ColumnElement[bool]) -> ColumnElement[int]:
     return counted.correlate(collections).scalar_subquery()
 
 
+def _first(column: ColumnElement[int], part: ColumnElement[bool]) -> ColumnElement[int]:
+    # Above the smallest number: past the NULLs that lie at the start of the index.
+    first = select(func.min(column)).where(_its_collection, part, column > BEFORE_ALL)
+    return first.correlate(collections).scalar_subquery()
+
+
+def _range(column: ColumnElement[int], part: ColumnElement[bool]) -> Select[Any]:
+    return select(func.count(), func.coalesce(func.sum(documents.c.size), 0), func.min(column)).where(
+        documents.c.collection_id == bindparam("collection"),
+        part,
+        column > bindparam("low"),
+        column <= bindparam("high"),
+    )
+
+
+def _delete_some(joined: FromClause, order: ColumnElement[int], *conditions: ColumnElement[bool]) -> Delete:
+    """Delete the first of the rows that fulfil the conditions now: so many, or fewer where they are large."""
+    so_far = func.sum(documents.c.size).over(order_by=order, rows=(None, 0)) - documents.c.size
+    first = (
+        select(documents.c.seq, so_far.label("so_far"))
+        .select_from(joined)
+        .where(*conditions)
+        .order_by(order)
+        .limit(bindparam("rows"))
+        .subquery()
+    )
+    return delete(documents).where(documents.c.seq.in_(select(first.c.seq).where(first.c.so_far < bindparam("bytes"))))
+
+
 class Statements:
     """The statements, ready to run."""
 
@@ -112,6 +153,7 @@ class Statements:
         self._of_reading(prepare)
         self._of_writing(prepare, insert_or)
         self._of_collections(prepare)
+        self._of_housekeeping(prepare)
 
     def _of_reading(self, prepare: Prepare) -> None:
         found = (documents.c.body, documents.c.ts, documents.c.etag, documents.c.checksum)
@@ -208,4 +250,59 @@ class Statements:
         self.drop_collection = prepare(
             update(collections).values(name=literal_column("NULL")).where(collections.c.name == bindparam("old_name")),
             "old_name",
+        )
+
+    def _of_housekeeping(self, prepare: Prepare) -> None:
+        own, inherited = documents.c.expires_at, documents.c.ts
+        # What is next to expire: of the documents with a ttl of their own, and the first written of the others.
+        self.next_due = prepare(
+            select(
+                collections.c.id,
+                collections.c.name,
+                collections.c.default_ttl,
+                _first(own, documents.c.ttl.is_not(None)),
+                _first(inherited, documents.c.ttl.is_(None)),
+            )
+        )
+        # How many, how many bytes and the first, within (low, high] of an index.
+        self.own_range = prepare(_range(own, documents.c.ttl.is_not(None)), "collection", "low", "high")
+        self.inherited_range = prepare(_range(inherited, documents.c.ttl.is_(None)), "collection", "low", "high")
+        self.endless = prepare(
+            select(func.count(), func.coalesce(func.sum(documents.c.size), 0)).where(
+                documents.c.collection_id == bindparam("collection"),
+                documents.c.ttl.is_not(None),
+                own.is_(None),
+            ),
+            "collection",
+        )
+
+        own_due, inherited_due = due_ranges()
+        joined = documents.join(collections, _its_collection)
+        this = collections.c.id == bindparam("collection")
+        self.delete_own_due = prepare(
+            _delete_some(joined, own, this, _not_dropped, own_due), *("collection", "now", "rows", "bytes")
+        )
+        self.delete_inherited_due = prepare(
+            _delete_some(joined, inherited, this, _not_dropped, inherited_due), *("collection", "now", "rows", "bytes")
+        )
+        self.delete_dropped = prepare(
+            _delete_some(joined, documents.c.seq, this, collections.c.name.is_(None)), *("collection", "rows", "bytes")
+        )
+        without_documents = ~exists(select(1).where(_its_collection).correlate(collections))
+        self.forget_dropped = prepare(
+            delete(collections).where(this, collections.c.name.is_(None), without_documents), "collection"
+        )
+
+        found = (documents.c.body, documents.c.ts, documents.c.etag, documents.c.checksum)
+        self.waiting = prepare(
+            select(documents.c.seq, documents.c.ttl, collections.c.default_ttl, *found)
+            .select_from(joined)
+            .where(_this_collection, documents.c.seq > bindparam("after"), expired())
+            .order_by(documents.c.seq)
+            .limit(bindparam("limit")),
+            *("collection", "after", "now", "limit"),
+        )
+        self.read_waiting = prepare(
+            select(*found).select_from(joined).where(_this_collection, _this_document, expired()),
+            *("collection", *KEY, "now"),
         )

@@ -1,5 +1,6 @@
 """A store: the collections in one database, and what concerns all of them."""
 
+import dataclasses
 import os
 import time
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from typing import Self
 
 from ttlstore import engine as engines
 from ttlstore import migrate as migrations
+from ttlstore.background import BackgroundVacuum
+from ttlstore.clockguard import ClockGuard
 from ttlstore.collection import Collection
 from ttlstore.document import check_text, decode, encode, parse_pointer
 from ttlstore.engine import Durability, Engine, Progress, Row
@@ -23,7 +26,9 @@ from ttlstore.errors import (
     shown,
 )
 from ttlstore.indexing import IndexingPolicy, check_ttl_and_indexing
+from ttlstore.insight import StoreStats, store_stats
 from ttlstore.ttl import Clock, check_default_ttl, present
+from ttlstore.vacuum import Vacuum, VacuumPolicy, VacuumReport
 
 MAX_NAME_BYTES = 255  # of a collection's name, in UTF-8
 CHECKED_ROWS = 500  # read at a time by check()
@@ -33,16 +38,17 @@ def open(
     target: str | os.PathLike[str],
     *,
     clock: Clock = time.time,
+    vacuum: bool | VacuumPolicy = True,
     migrate: bool = True,
     durability: Durability = "full",
     busy_timeout: float = 5.0,
 ) -> "Store":
     """Open a store, and make it if it is not there.
 
-    `target` is a path, `":memory:"` or a SQLAlchemy URL. An older store is upgraded. With `migrate=False` nothing is
-    made or upgraded: the store must be there, and up to date. With `durability="full"` a write that returned survives a
-    loss of power, with `"normal"` a crash of the process. A call that needs a lock waits for up to `busy_timeout`
-    seconds.
+    `target` is a path, `":memory:"` or a SQLAlchemy URL. Rows of expired documents are deleted in the background, as a
+    `VacuumPolicy` says, unless `vacuum=False`. An older store is upgraded. With `migrate=False` nothing is made or
+    upgraded: the store must be there, and up to date. With `durability="full"` a write that returned survives a loss of
+    power, with `"normal"` a crash of the process. A call that needs a lock waits for up to `busy_timeout` seconds.
 
     Raises CannotOpen, NotAStore, SchemaOutdated, SchemaTooNew or StoreBusy.
     """
@@ -52,16 +58,23 @@ def open(
     except BaseException:
         engine.close()
         raise
-    return Store(engine, clock)
+    return Store(engine, clock, vacuum)
 
 
 class Store:
     """An open store. May be used from many threads, and left to forked children; close it, or use it with `with`."""
 
-    def __init__(self, engine: Engine, clock: Clock) -> None:
+    def __init__(self, engine: Engine, clock: Clock, vacuum: bool | VacuumPolicy) -> None:
         self._engine = engine
         self._statements = engine.statements
         self._clock = clock
+        policy = vacuum if isinstance(vacuum, VacuumPolicy) else VacuumPolicy()
+        # A clock of the caller's own may jump as it likes.
+        self._guard = ClockGuard(clock) if clock is time.time else None
+        self._vacuum = Vacuum(engine, clock, self._guard, policy)
+        self._background = (
+            BackgroundVacuum(self._vacuum, engine, clock, policy.grace_milliseconds()) if vacuum else None
+        )
 
     def __repr__(self) -> str:
         return f"<Store {self._engine.name}>"
@@ -76,6 +89,8 @@ class Store:
 
     def close(self) -> None:
         """Wait for the calls under way and give the file back. Calls after that raise StoreClosed."""
+        if self._background:
+            self._background.stop()
         self._engine.close()
 
     # --- collections ------------------------------------------------------------------------------------------------
@@ -145,6 +160,8 @@ class Store:
         with self._engine.writing():
             if not self._engine.change(self._statements.drop_collection, (name,)):
                 raise CollectionNotFound(f"there is no collection {name!r} in {self._engine.name}")
+        if self._background:
+            self._background.wake()
 
     def _find(self, name: str) -> Row | None:
         _check_name(name)
@@ -152,7 +169,7 @@ class Store:
 
     def _collection(self, settings: Row) -> Collection:
         id, name, partition_key, *_ = settings
-        return Collection(self._engine, self._clock, id, name, partition_key)
+        return Collection(self._engine, self._clock, self._background, id, name, partition_key)
 
     # --- the whole store --------------------------------------------------------------------------------------------
 
@@ -163,6 +180,23 @@ class Store:
         meanwhile.
         """
         return self._engine.writing()
+
+    def vacuum(self, *, max_seconds: float | None = None) -> VacuumReport:
+        """Delete the rows of expired documents now, in batches, and give the space back; for so long at most."""
+        return self._vacuum.run(pause=time.sleep, max_seconds=max_seconds)
+
+    def trust_clock(self) -> None:
+        """Say that the clock is right, after it was set forward and the vacuum holds because of it."""
+        if self._guard:
+            self._guard.trust()
+        if self._background:
+            self._background.wake()
+
+    def stats(self) -> StoreStats:
+        """All collections by numbers, the space they take up, and what the vacuum of this process has done."""
+        now = present(self._clock)
+        with self._engine.reading():
+            return store_stats(self._engine, now, dataclasses.replace(self._vacuum.stats))
 
     def check(self) -> list[str]:
         """Look through the whole store for damage. Returns what is wrong, a sentence each; nothing if all is well."""

@@ -53,6 +53,22 @@ def check_default_ttl(default_ttl: object) -> int | None:
     )
 
 
+class Horizons(NamedTuple):
+    """What lies at or before them is expired (milliseconds); None: nothing is. The same as in `schema`."""
+
+    own: int | None
+    """Of documents with a ttl of their own, by the moment at which they expire."""
+    inherited: int | None
+    """Of documents that inherit the default, by the moment at which they were written."""
+
+
+def horizons(default_ttl: int | None, now: int) -> Horizons:
+    """The horizons of a collection at `now`."""
+    if default_ttl is None:
+        return Horizons(None, None)
+    return Horizons(now, None if default_ttl == NEVER else now - default_ttl * 1000)
+
+
 class Expiry(NamedTuple):
     """When a document expires, and why."""
 

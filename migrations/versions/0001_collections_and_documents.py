@@ -46,7 +46,7 @@ def upgrade() -> None:
     op.create_index(
         "documents_by_expiry",
         "documents",
-        ["collection_id", "expires_at", "size"],
+        ["collection_id", "expires_at", "size", "ttl"],
         sqlite_where=own,
         postgresql_where=own,
     )
@@ -54,7 +54,7 @@ def upgrade() -> None:
     op.create_index(
         "documents_by_write",
         "documents",
-        ["collection_id", "_ts", "size"],
+        ["collection_id", "_ts", "size", "ttl"],
         sqlite_where=inherited,
         postgresql_where=inherited,
     )

@@ -59,7 +59,7 @@ class Tour:
         import ttlstore
 
         self._say(f"ttlstore keeps JSON documents in one SQLite file. Here it is {self._path}.")
-        with ttlstore.open(self._path, clock=self._clock) as store:
+        with ttlstore.open(self._path, clock=self._clock, vacuum=False) as store:
             self._create(store)
             self._write(store)
             self._watch(store)

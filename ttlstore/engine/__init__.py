@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import sqlalchemy
 
@@ -18,6 +18,14 @@ from ttlstore.statements import Prepare, Prepared, Statements, Values
 Row = tuple[Any, ...]
 Durability = Literal["full", "normal"]
 Progress = Callable[[int, int], None]
+
+
+class Space(NamedTuple):
+    """The size of a database, and how much of it is unused."""
+
+    page_bytes: int
+    pages: int
+    free_pages: int
 
 
 class Engine(Protocol):
@@ -57,6 +65,24 @@ class Engine(Protocol):
 
     def in_transaction(self) -> bool:
         """Whether this thread is inside `writing()`."""
+
+    def housekeeping(self) -> AbstractContextManager[None]:
+        """Inside, this thread writes what may be lost with the power, so that the lock is not held for the disk."""
+
+    def turn(self) -> AbstractContextManager[bool]:
+        """Whether this process is the one that keeps house now; no other is before the end of the block."""
+
+    def others_write(self) -> bool:
+        """Whether another connection has written since this thread last asked, or waits to."""
+
+    def give_back(self, pages: int) -> int | None:
+        """Return some unused pages to the file system, without waiting; tells how many, None if the lock is taken."""
+
+    def checkpoint(self) -> None:
+        """Fold the log into the file, as far as that is possible without anybody waiting."""
+
+    def space(self) -> Space:
+        """What the store takes up."""
 
     def revision(self) -> str | None:
         """The schema's revision; None for a new store."""

@@ -22,8 +22,9 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
-from ttlstore.engine import Durability, Progress, Row
+from ttlstore.engine import Durability, Progress, Row, Space
 from ttlstore.engine.sqlite_file import APPLICATION_ID, inspect_file
+from ttlstore.engine.turn import turn
 from ttlstore.errors import (
     CannotOpen,
     InvalidDocument,
@@ -46,7 +47,8 @@ CHECKPOINT_PAGES = (
     4000  # of the log; SQLite's own 1000 have it fold the log into the file, and wait for the disk, often
 )
 STATEMENT_CACHE = 256  # compiled statements a connection keeps: all of ours and many queries
-SHORTEST_PAUSE_SECONDS = 0.0005  # before asking again for a lock; a write rarely holds it for longer
+SHORTEST_PAUSE_SECONDS = 0.0005  # before asking again for a lock: shorter than the gap between the vacuum's batches
+IMPATIENT_SECONDS = 0.05  # for so long it is asked for that often
 LONGEST_PAUSE_SECONDS = 0.01  # what a long wait may cost after the lock is free
 BACKUP_PAGES = 1024  # copied between two reports: 4 MiB, some milliseconds
 MIGRATION_PATIENCE_SECONDS = 60.0  # whatever an application's patience with a write: another may be migrating
@@ -73,12 +75,13 @@ def _statements() -> Statements:
 class _Connection:
     """A connection of the driver, the lock that guards it, and how deep in transactions it is."""
 
-    __slots__ = ("__weakref__", "depth", "lock", "raw")
+    __slots__ = ("__weakref__", "depth", "lock", "raw", "version")
 
     def __init__(self, raw: sqlite3.Connection, lock: threading.RLock) -> None:
         self.raw = raw
         self.lock = lock
         self.depth = 0
+        self.version: int | None = None  # of the data, when it was last asked for
 
     def __del__(self) -> None:
         self.raw.close()  # its thread has ended
@@ -110,6 +113,7 @@ class SqliteEngine:
         self._local = threading.local()
         self._connections: weakref.WeakSet[_Connection] = weakref.WeakSet()
         self._guard = threading.Lock()  # of the two above
+        self._queue: list[None] = []  # one for each thread that waits for the write lock; appending is atomic
 
     # --- the point operations ---------------------------------------------------------------------------------------
 
@@ -200,8 +204,12 @@ class SqliteEngine:
     @contextmanager
     def writing(self) -> Iterator[None]:
         connection = self._connection()
-        if not self._write_lock.acquire(True, self._busy_timeout):
-            raise self._busy()
+        self._queue.append(None)
+        try:
+            if not self._write_lock.acquire(True, self._busy_timeout):
+                raise self._busy()
+        finally:
+            self._queue.pop()
         try:
             if connection.depth:
                 self._require_transaction(connection)
@@ -254,10 +262,10 @@ class SqliteEngine:
         try:
             connection: _Connection = self._local.connection
         except AttributeError:
-            connection = self._connect()
+            connection = self._local.connection = self._add_connection()
         return connection
 
-    def _connect(self, mode: str = "rw") -> _Connection:
+    def _add_connection(self, mode: str = "rw") -> _Connection:
         with self._guard:
             if self._closed:
                 raise StoreClosed(f"{self.name} is closed")
@@ -267,7 +275,6 @@ class SqliteEngine:
                 lock = self._write_lock if self._path is None else threading.RLock()
                 connection = _Connection(self._open(mode), lock)
                 self._connections.add(connection)
-        self._local.connection = connection
         return connection
 
     def _open(self, mode: str = "rw") -> sqlite3.Connection:
@@ -302,7 +309,7 @@ class SqliteEngine:
 
     def _set_up(self, mode: str) -> None:
         """Open the first connection, and give a new file the settings that can only be made before its first table."""
-        connection = self._connect(mode)
+        connection = self._local.connection = self._add_connection(mode)
         if self._path is None:
             self._memory = connection  # the threads that share it come and go
             return
@@ -387,6 +394,70 @@ class SqliteEngine:
             if self._path is not None:
                 source.close()
 
+    # --- housekeeping -----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def housekeeping(self) -> Iterator[None]:
+        if self.in_transaction():
+            raise StoreBusy("this cannot be done inside transaction(): leave its block first")
+        if self._path is None:
+            yield
+            return
+        usual = self._local.connection
+        self._local.connection = self._add_connection()
+        try:
+            raw = self._local.connection.raw
+            raw.execute("PRAGMA synchronous = NORMAL")
+            raw.execute("PRAGMA wal_autocheckpoint = 0")  # it would come on top of a statement that must be short
+            yield
+        finally:
+            with self._local.connection.lock:
+                self._local.connection.raw.close()
+            self._local.connection = usual
+
+    @contextmanager
+    def turn(self) -> Iterator[bool]:
+        if self._path is None:
+            yield True
+            return
+        with turn(f"{self._path}-vacuum") as ours:
+            yield ours
+
+    def others_write(self) -> bool:
+        connection = self._connection()
+        row = self.one(_literal("PRAGMA data_version"))
+        version = row[0] if row else None
+        changed = version != connection.version
+        connection.version = version
+        return changed or bool(self._queue)
+
+    def give_back(self, pages: int) -> int | None:
+        if self._path is None or not self._write_lock.acquire(False):
+            return None if self._path else 0
+        connection = self._connection()
+        try:
+            with connection.lock:
+                before = self.space().free_pages
+                # Not execute(): it takes a single step of a statement without columns, and a step is a page.
+                connection.raw.executescript(f"PRAGMA incremental_vacuum({pages})")
+                return before - self.space().free_pages
+        except sqlite3.Error as error:
+            if _is_busy(error):
+                return None
+            raise self._translated(error) from error
+        finally:
+            self._write_lock.release()
+
+    def checkpoint(self) -> None:
+        self.one(_literal("PRAGMA wal_checkpoint(PASSIVE)"))
+
+    def space(self) -> Space:
+        return Space(*(self._pragma(name) for name in ("page_size", "page_count", "freelist_count")))
+
+    def _pragma(self, name: str) -> int:
+        row = self.one(_literal(f"PRAGMA {name}"))
+        return int(row[0]) if row else 0
+
     # --- errors -----------------------------------------------------------------------------------------------------
 
     def _patiently(self, action: Callable[[], T]) -> T:
@@ -395,16 +466,18 @@ class SqliteEngine:
         SQLite could wait by itself. But it sleeps for up to 0.1 s at a time, not everywhere, and a statement that it
         made wait would still count from the moment when the call began.
         """
-        deadline = time.monotonic() + self._busy_timeout
+        start = time.monotonic()
         pause = SHORTEST_PAUSE_SECONDS
         while True:
             try:
                 return action()
             except sqlite3.Error as error:
-                if not _is_busy(error) or time.monotonic() + pause > deadline:
+                waited = time.monotonic() - start
+                if not _is_busy(error) or waited + pause > self._busy_timeout:
                     raise self._translated(error) from error
             time.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+            if waited > IMPATIENT_SECONDS:
+                pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 
     def _busy(self) -> StoreBusy:
         return StoreBusy(f"{self.name} stayed locked for {self._busy_timeout:g} s (busy_timeout); nothing was written")

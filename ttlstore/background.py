@@ -1,0 +1,174 @@
+"""The vacuum's thread: asleep until the next document is due, woken by what makes one due earlier."""
+
+import atexit
+import logging
+import math
+import os
+import threading
+import weakref
+from collections.abc import Callable
+
+from ttlstore.engine import Engine
+from ttlstore.errors import StoreClosed
+from ttlstore.ttl import NEVER, Clock, present
+from ttlstore.vacuum import Vacuum
+
+log = logging.getLogger("ttlstore.vacuum")
+
+SHORTEST_NAP_SECONDS = 1.0  # after work: documents that expire one by one are deleted by the second, not one by one
+LONGEST_NAP_SECONDS = 60.0  # while something will expire: another process may have written what expires earlier
+STALE_MILLISECONDS = 60_000  # after which a write has the collections' defaults looked up again
+OTHERS_TURN_SECONDS = 1.0  # until it is asked again whether the process that vacuums now is done
+HOLD_SECONDS = 5.0  # between looks at a clock that was set
+FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 1.0, 60.0  # after errors, doubled each time
+EXIT_SECONDS = 1.0  # that the end of the interpreter waits for a batch under way
+
+
+class BackgroundVacuum:
+    """Runs the vacuum of one open store in a thread of its own."""
+
+    def __init__(self, vacuum: Vacuum, engine: Engine, clock: Clock, grace_milliseconds: int) -> None:
+        self._vacuum = vacuum
+        self._engine = engine
+        self._clock = clock
+        self._grace = grace_milliseconds
+        self._stopped = False
+        self._reset()
+        _running.add(self)
+        self._start()
+
+    def _reset(self) -> None:
+        self._thread: threading.Thread | None = None
+        self._changed = threading.Condition()
+        self._inside = threading.Lock()  # held while the thread is in the engine: no fork happens then
+        self._defaults: dict[int, int | None] = {}  # as they were at the last look: a hint, never the rule
+        self._looked_at = 0
+        self._target = math.inf  # milliseconds of the store's clock until which the thread sleeps
+
+    def _start(self) -> None:
+        self._thread = threading.Thread(target=self._loop, name="ttlstore-vacuum", daemon=True)
+        self._thread.start()
+
+    # --- from the store's threads -----------------------------------------------------------------------------------
+
+    def notice(self, collection: int, ttl: int | None, ts: int) -> None:
+        """A document with this ttl was written: wake up in time. Cheap where that changes nothing."""
+        if ts - self._looked_at > STALE_MILLISECONDS or collection not in self._defaults:
+            due = ts
+        else:
+            default = self._defaults[collection]
+            effective = default if ttl is None or default is None else ttl
+            if effective is None or effective == NEVER:
+                return
+            due = ts + effective * 1000
+        if due + self._grace < self._target:
+            self.wake(due + self._grace)
+
+    def wake(self, at: float = 0) -> None:
+        """Look for work, at a time of the store's clock (milliseconds) or at once."""
+        if self._thread is None and not self._stopped:
+            self._start()  # in a forked child
+        with self._changed:
+            if at < self._target:
+                self._target = at
+                self._changed.notify()
+
+    def stop(self, timeout: float | None = None) -> None:
+        """End the thread, after the batch under way."""
+        self._stopped = True
+        thread = self._thread
+        with self._changed:
+            self._changed.notify()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout)
+
+    # --- in the thread ----------------------------------------------------------------------------------------------
+
+    def _loop(self) -> None:
+        retry = FIRST_RETRY_SECONDS
+        while not self._stopped:
+            self._target = math.inf
+            try:
+                with self._inside:
+                    next_look = self._work()
+                retry = FIRST_RETRY_SECONDS
+            except StoreClosed:
+                return
+            except Exception as error:
+                # Whatever it is: expired rows can wait, and the application must not suffer.
+                self._vacuum.stats.last_error = f"{type(error).__name__}: {error}"
+                log.warning("the vacuum of %s failed; next try in %g s", self._engine.name, retry, exc_info=True)
+                next_look = present(self._clock) + retry * 1000
+                retry = min(retry * 2, LAST_RETRY_SECONDS)
+            self._sleep(next_look)
+
+    def _work(self) -> float:
+        """Do what is due, and tell when to look again."""
+        due_at = self._next_due()
+        if due_at > present(self._clock):
+            return due_at
+        with self._engine.turn() as ours:
+            if not ours:
+                return present(self._clock) + OTHERS_TURN_SECONDS * 1000
+            held_before = self._vacuum.stats.holding
+            report = self._vacuum.run(pause=self._pause, stopped=lambda: self._stopped)
+        if report.holding:
+            if not held_before:
+                log.warning("the vacuum of %s holds: %s", self._engine.name, report.holding)
+            return present(self._clock) + HOLD_SECONDS * 1000
+        log.debug("deleted %d rows of %s in %d batches", report.deleted, self._engine.name, report.batches)
+        self._pause(SHORTEST_NAP_SECONDS)
+        return self._next_due()
+
+    def _next_due(self) -> float:
+        schedule, self._defaults = self._vacuum.schedule()
+        self._looked_at = present(self._clock)
+        return schedule[0].at if schedule else math.inf
+
+    def _pause(self, seconds: float) -> None:
+        self._inside.release()
+        try:
+            with self._changed:
+                self._changed.wait_for(lambda: self._stopped, seconds)
+        finally:
+            self._inside.acquire()
+
+    def _sleep(self, until: float) -> None:
+        with self._changed:
+            self._target = min(self._target, until)
+            while not self._stopped and (left := (self._target - present(self._clock)) / 1000) > 0:
+                nap = None if left == math.inf else min(left, LONGEST_NAP_SECONDS)
+                if not self._changed.wait(nap) and nap == LONGEST_NAP_SECONDS:
+                    return
+
+    # --- forks and the end of the interpreter -----------------------------------------------------------------------
+
+    def before_fork(self) -> None:
+        self._inside.acquire()
+
+    def after_fork_in_parent(self) -> None:
+        self._inside.release()
+
+    def after_fork_in_child(self) -> None:
+        """The thread stayed with the parent; a write in the child starts another."""
+        self._reset()
+
+
+_running: weakref.WeakSet[BackgroundVacuum] = weakref.WeakSet()
+
+
+def _for_each(action: Callable[[BackgroundVacuum], None]) -> Callable[[], None]:
+    def run() -> None:
+        for vacuum in list(_running):
+            action(vacuum)
+
+    return run
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_for_each(BackgroundVacuum.before_fork),
+        after_in_parent=_for_each(BackgroundVacuum.after_fork_in_parent),
+        after_in_child=_for_each(BackgroundVacuum.after_fork_in_child),
+    )
+atexit.register(_for_each(lambda vacuum: vacuum.stop(EXIT_SECONDS)))

@@ -1,0 +1,236 @@
+"""Deleting the rows of expired documents: in small batches, and behind everything else that goes on."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import NamedTuple
+
+from ttlstore.clockguard import ClockGuard
+from ttlstore.engine import Engine
+from ttlstore.errors import shown
+from ttlstore.statements import Prepared
+from ttlstore.ttl import Clock, present
+
+BATCH_SECONDS = 0.005  # about how long a batch holds the write lock: the longest a writer waits for the vacuum
+BATCH_BYTES = 1024 * 1024  # of documents in a batch: freeing the pages of large ones takes its time too
+FIRST_BATCH_ROWS = 16  # from there on, by how long the last batch took
+MAX_BATCH_ROWS = 10_000
+FIRST_BATCH_PAGES = 16
+MAX_BATCH_PAGES = 10_000
+GAP_SECONDS = 0.001  # between batches while nobody else writes; longer than another process sleeps between its tries
+BUSY_SECONDS = 0.02  # until the next try after the lock was taken
+CHECKPOINT_BATCHES = 16  # after which the log is folded into the file, so that it stays small
+UNUSED_SHARE = 0.05  # of the file that is kept for what is written next, instead of going back and forth
+
+
+@dataclass(frozen=True, slots=True)
+class VacuumPolicy:
+    """How expired rows are deleted in the background.
+
+    `grace` is how long an expired document can still be recovered: seconds, or a timedelta, for which its row is kept.
+    `busy_share` is the largest share of the time that the vacuum takes for itself while others write.
+    """
+
+    grace: float | timedelta = 0.0
+    busy_share: float = 0.05
+
+    def __post_init__(self) -> None:
+        grace = self.grace.total_seconds() if isinstance(self.grace, timedelta) else self.grace
+        if not _is_number(grace) or not 0 <= grace < math.inf:
+            raise ValueError(f"grace must be a number of seconds from 0, or a timedelta, got {shown(self.grace)}")
+        if not _is_number(self.busy_share) or not 0 < self.busy_share <= 1:
+            raise ValueError(f"busy_share must be more than 0 and at most 1, got {shown(self.busy_share)}")
+
+    def grace_milliseconds(self) -> int:
+        grace = self.grace.total_seconds() if isinstance(self.grace, timedelta) else self.grace
+        return round(grace * 1000)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True, slots=True)
+class VacuumReport:
+    """What one pass did."""
+
+    deleted: int
+    """Rows."""
+    batches: int
+    pages_returned: int
+    """To the file system."""
+    seconds: float
+    finished: bool
+    """Whether nothing is left to do."""
+    holding: str | None
+    """Why nothing is deleted for now."""
+
+
+@dataclass(slots=True)
+class VacuumStats:
+    """What the vacuum of this process has done since the store was opened."""
+
+    deleted: int = 0
+    batches: int = 0
+    pages_returned: int = 0
+    seconds: float = 0.0
+    """Time spent with the write lock."""
+    holding: str | None = None
+    """Why nothing is deleted for now."""
+    last_error: str | None = None
+
+
+class Due(NamedTuple):
+    """Some of a collection's rows that can be deleted from a moment (milliseconds) on."""
+
+    at: int
+    collection: int
+    kind: str
+
+
+class Vacuum:
+    """The job itself. Has no thread of its own: `pause` is how it lets time pass."""
+
+    def __init__(self, engine: Engine, clock: Clock, guard: ClockGuard | None, policy: VacuumPolicy) -> None:
+        self.stats = VacuumStats()
+        self._engine = engine
+        self._clock = clock
+        self._guard = guard
+        self._policy = policy
+        self._rows: dict[tuple[int, str], int] = {}  # in the next batch, by what is deleted
+        self._pages = FIRST_BATCH_PAGES  # in the next step
+        self._since_checkpoint = 0  # batches
+        statements = engine.statements
+        self._deletions: dict[str, Prepared] = {
+            "own": statements.delete_own_due,
+            "inherited": statements.delete_inherited_due,
+            "dropped": statements.delete_dropped,
+        }
+
+    # --- what there is to do ----------------------------------------------------------------------------------------
+
+    def schedule(self) -> tuple[list[Due], dict[int, int | None]]:
+        """When each collection's next rows can be deleted, soonest first; and the default ttl of each collection."""
+        grace = self._policy.grace_milliseconds()
+        schedule: list[Due] = []
+        defaults: dict[int, int | None] = {}
+        for collection, name, default_ttl, first_own, first_inherited in self._engine.all(
+            self._engine.statements.next_due
+        ):
+            if name is None:
+                schedule.append(Due(0, collection, "dropped"))
+                continue
+            defaults[collection] = default_ttl
+            if default_ttl is not None and first_own is not None:
+                schedule.append(Due(first_own + grace, collection, "own"))
+            if default_ttl is not None and default_ttl > 0 and first_inherited is not None:
+                schedule.append(Due(first_inherited + default_ttl * 1000 + grace, collection, "inherited"))
+        return sorted(schedule), defaults
+
+    def held(self) -> bool:
+        """Whether the clock is not to be trusted with deleting."""
+        jump = self._guard.jump() if self._guard else 0.0
+        self.stats.holding = (
+            f"the clock was set forward by {jump:,.0f} s while the store was open; nothing is deleted until it is set "
+            "back, or trust_clock() says that it is right"
+            if jump
+            else None
+        )
+        return bool(jump)
+
+    # --- doing it ---------------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        *,
+        pause: Callable[[float], object],
+        stopped: Callable[[], bool] = lambda: False,
+        max_seconds: float | None = None,
+    ) -> VacuumReport:
+        """Delete what is due, a batch of each collection in turn, and give the space back."""
+        start = time.monotonic()
+        before = (self.stats.deleted, self.stats.batches, self.stats.pages_returned)
+
+        def over() -> bool:
+            return stopped() or (max_seconds is not None and time.monotonic() - start >= max_seconds)
+
+        with self._engine.housekeeping():
+            self._engine.others_write()
+            finished = self._work(pause, over)
+        deleted, batches, pages = (
+            now - then
+            for now, then in zip(
+                (self.stats.deleted, self.stats.batches, self.stats.pages_returned), before, strict=True
+            )
+        )
+        return VacuumReport(deleted, batches, pages, time.monotonic() - start, finished, self.stats.holding)
+
+    def _work(self, pause: Callable[[float], object], over: Callable[[], bool]) -> bool:
+        """Go on until nothing is left to do, and tell whether that was reached."""
+        while not over() and not self.held():
+            now = present(self._clock)
+            # From the start each time: many rows share a moment, and one that was passed over must not be lost.
+            due = [due for due in self.schedule()[0] if due.at <= now]
+            if not due and not self._unused_pages():
+                self._engine.checkpoint()
+                return True
+            for one in due:
+                if over() or self.held():
+                    return False
+                pause(self._batch(one))
+            if self._unused_pages():
+                pause(self._give_back())
+        return False
+
+    def _batch(self, due: Due) -> float:
+        """Delete a batch, and tell for how long to let others go first."""
+        key = (due.collection, due.kind)
+        rows = self._rows.get(key, FIRST_BATCH_ROWS)
+        now = present(self._clock) - self._policy.grace_milliseconds()
+        moment = () if due.kind == "dropped" else (now,)
+        start = time.perf_counter()
+        deleted = self._engine.attempt(self._deletions[due.kind], (due.collection, *moment, rows, BATCH_BYTES))
+        taken = time.perf_counter() - start
+        if deleted is None:
+            return BUSY_SECONDS
+        if due.kind == "dropped" and not deleted:
+            self._engine.attempt(self._engine.statements.forget_dropped, (due.collection,))
+        if deleted == rows or taken > BATCH_SECONDS:
+            self._rows[key] = _next_size(rows, taken, MAX_BATCH_ROWS)
+        self.stats.deleted += deleted
+        self.stats.batches += 1
+        return self._after(taken)
+
+    def _unused_pages(self) -> int:
+        space = self._engine.space()
+        return max(space.free_pages - int(space.pages * UNUSED_SHARE), 0)
+
+    def _give_back(self) -> float:
+        """Return some pages to the file system, and tell for how long to let others go first."""
+        start = time.perf_counter()
+        returned = self._engine.give_back(min(self._pages, self._unused_pages()))
+        taken = time.perf_counter() - start
+        if returned is None:
+            return BUSY_SECONDS
+        self.stats.pages_returned += returned
+        if returned == self._pages or taken > BATCH_SECONDS:
+            self._pages = _next_size(self._pages, taken, MAX_BATCH_PAGES)
+        return self._after(taken)
+
+    def _after(self, taken: float) -> float:
+        self.stats.seconds += taken
+        self._since_checkpoint += 1
+        if self._since_checkpoint >= CHECKPOINT_BATCHES:
+            self._since_checkpoint = 0
+            self._engine.checkpoint()
+        if self._engine.others_write():
+            return taken * (1 / self._policy.busy_share - 1)
+        return GAP_SECONDS
+
+
+def _next_size(size: int, taken: float, largest: int) -> int:
+    """How much to do in the next batch, if this much took so long: up by doubling, down at once."""
+    fitting = int(size * BATCH_SECONDS / taken) if taken > 0 else size * 2
+    return max(1, min(fitting, size * 2, largest))
