@@ -29,7 +29,8 @@ def target() -> str:
 
 
 if context.is_offline_mode():
-    context.configure(dialect_name="sqlite", target_metadata=metadata, literal_binds=True)
+    # A script to review must not stop half-way either.
+    context.configure(dialect_name="sqlite", target_metadata=metadata, literal_binds=True, transactional_ddl=True)
     with context.begin_transaction():
         context.run_migrations()
 elif (connection := context.config.attributes.get("connection")) is not None:

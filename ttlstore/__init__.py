@@ -8,7 +8,9 @@
 3600
 """
 
-from ttlstore.collection import Collection
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from ttlstore.errors import (
     CannotOpen,
     CollectionExists,
@@ -23,6 +25,7 @@ from ttlstore.errors import (
     PartitionRequired,
     PreconditionFailed,
     QueryError,
+    RevisionNotFound,
     SchemaOutdated,
     SchemaTooNew,
     StoreBusy,
@@ -33,10 +36,34 @@ from ttlstore.errors import (
     StoreReadOnly,
     TtlStoreError,
 )
-from ttlstore.indexing import IndexingPolicy
-from ttlstore.store import Store, open
-from ttlstore.ttl import Expiry
-from ttlstore.vacuum import VacuumPolicy, VacuumReport
+
+if TYPE_CHECKING:
+    from ttlstore.collection import Collection
+    from ttlstore.indexing import IndexingPolicy
+    from ttlstore.store import Store, open
+    from ttlstore.ttl import Expiry
+    from ttlstore.vacuum import VacuumPolicy, VacuumReport
+else:
+    # These are imported when first used: SQLAlchemy below them takes 0.4 s, and `ttlstore --help` must not wait for it.
+    _HOMES = {
+        "Collection": "collection",
+        "Expiry": "ttl",
+        "IndexingPolicy": "indexing",
+        "Store": "store",
+        "VacuumPolicy": "vacuum",
+        "VacuumReport": "vacuum",
+        "open": "store",
+    }
+
+    def __getattr__(name):
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        return value
+
+    def __dir__():
+        return sorted({*globals(), *_HOMES})
+
 
 __all__ = [
     "CannotOpen",
@@ -55,6 +82,7 @@ __all__ = [
     "PartitionRequired",
     "PreconditionFailed",
     "QueryError",
+    "RevisionNotFound",
     "SchemaOutdated",
     "SchemaTooNew",
     "Store",

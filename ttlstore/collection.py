@@ -174,6 +174,33 @@ class Collection:
             rows = min(max(PAGE_BYTES // average, 1), MAX_PAGE_ROWS)
         self._settings()  # an empty page is also what a dropped collection has
 
+    def snapshot(self) -> Iterator[Document]:
+        """Every document, in the order of iteration, as it is when the first is asked for.
+
+        What is written or expires meanwhile does not show. Until the last was read the file cannot shrink.
+        """
+        self._settings()
+        for _, _, *stored in self._engine.stream(self._statements.all_in_order, (self._id, 0, present(self._clock))):
+            yield decode(*stored)
+
+    def newest(
+        self, *, limit: int = 20, partition: Any = UNSET, expiring_within: float | None = None
+    ) -> list[tuple[Document, Expiry]]:
+        """The documents written last, the newest first, and when each expires.
+
+        With `partition`, only those in it; with `expiring_within`, only those that expire in so many seconds.
+        """
+        now = present(self._clock)
+        asked = None if partition is UNSET else self._partition("", partition)
+        until = None if expiring_within is None else now + round(expiring_within * 1000)
+        rows = self._engine.all(self._statements.newest, (self._id, now, asked, until, limit))
+        if not rows:
+            self._settings()  # nothing is also what a dropped collection has
+        return [
+            (decode(*stored), ttl.expiry(own_ttl, default_ttl, stored[1], now))
+            for own_ttl, default_ttl, *stored in rows
+        ]
+
     # --- insight ----------------------------------------------------------------------------------------------------
 
     def stats(self) -> CollectionStats:

@@ -74,6 +74,10 @@ class SchemaTooNew(TtlStoreError):
     """The store was written by a newer version of ttlstore."""
 
 
+class RevisionNotFound(TtlStoreError, LookupError):
+    """This version of ttlstore has no migration of this name."""
+
+
 class StoreBusy(TtlStoreError, TimeoutError):
     """Another connection held the lock for longer than `busy_timeout`. Nothing was written; try again."""
 

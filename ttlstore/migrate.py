@@ -2,18 +2,21 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import sqlalchemy
 
 from ttlstore import engine as engines
 from ttlstore.engine import Engine
-from ttlstore.errors import SchemaOutdated, SchemaTooNew
+from ttlstore.errors import RevisionNotFound, SchemaOutdated, SchemaTooNew, shown
 from ttlstore.schema import HEAD
 
 if TYPE_CHECKING:
     from alembic.config import Config
+
+Direction = Literal["upgrade", "downgrade"]
 
 
 def ensure_schema(engine: Engine, *, migrate: bool) -> None:
@@ -21,17 +24,22 @@ def ensure_schema(engine: Engine, *, migrate: bool) -> None:
     revision = engine.revision()
     if revision == HEAD:
         return
-    if revision is not None and not is_known(revision):
-        raise SchemaTooNew(
-            f"{engine.name} was written by a newer version of ttlstore (its schema is {revision}, this version "
-            f"knows {HEAD}): upgrade ttlstore"
-        )
+    _require_known(engine)
     if not migrate:
         raise SchemaOutdated(
             f"{engine.name} has schema {revision or 'none'} and this version of ttlstore needs {HEAD}: run "
             f"'ttlstore migrate upgrade {engine.name}', or open it with migrate=True"
         )
     upgrade(engine)
+
+
+def _require_known(engine: Engine) -> None:
+    revision = engine.revision()
+    if revision is not None and not is_known(revision):
+        raise SchemaTooNew(
+            f"{engine.name} was written by a newer version of ttlstore (its schema is {revision}, this version "
+            f"knows {HEAD}): upgrade ttlstore"
+        )
 
 
 def upgrade(engine: Engine, revision: str = "head") -> None:
@@ -44,9 +52,7 @@ def upgrade(engine: Engine, revision: str = "head") -> None:
 
 def is_known(revision: str) -> bool:
     """Whether the revision is one of this version's migrations."""
-    from alembic.script import ScriptDirectory
-
-    return revision in {script.revision for script in ScriptDirectory.from_config(config()).walk_revisions()}
+    return revision in {known.name for known in history()}
 
 
 def config(connection: sqlalchemy.Connection | None = None) -> "Config":
@@ -65,12 +71,79 @@ def _location() -> Path:
     return inside if inside.is_dir() else package.parent / "migrations"
 
 
+# --- by the name of the store, for command lines --------------------------------------------------------------------
+
+
+class Revision(NamedTuple):
+    """A version of the schema."""
+
+    name: str
+    description: str
+
+
+def history() -> list[Revision]:
+    """The revisions that this version knows, the newest first."""
+    from alembic.script import ScriptDirectory
+
+    scripts = ScriptDirectory.from_config(config()).walk_revisions()
+    return [Revision(script.revision, script.doc) for script in scripts]
+
+
+def init(target: str) -> str | None:
+    """Make a store, or upgrade an older one. Returns the revision it had; None: it is new."""
+    with _connected(target, create=True) as engine:
+        before = engine.revision()
+        ensure_schema(engine, migrate=True)
+    return before
+
+
+def current(target: str) -> str | None:
+    """The revision of a store. Raises CannotOpen or NotAStore."""
+    with _connected(target, create=False) as engine:
+        return engine.revision()
+
+
+def change(target: str, revision: str, *, direction: Direction) -> None:
+    """Bring a store to a revision, as one transaction. Raises RevisionNotFound or SchemaTooNew."""
+    from alembic import command
+
+    _check_revision(revision)
+    with _connected(target, create=False) as engine, engine.migrating() as connection:
+        _require_known(engine)
+        getattr(command, direction)(config(connection), revision)
+
+
+def script(target: str, revision: str, *, direction: Direction) -> str:
+    """The SQL that would bring a store to a revision. Changes nothing. Raises RevisionNotFound or SchemaTooNew."""
+    from alembic import command
+
+    _check_revision(revision)
+    with _connected(target, create=False) as engine:
+        _require_known(engine)
+        present = engine.revision() or "base"
+    alembic = config()
+    alembic.output_buffer = StringIO()
+    getattr(command, direction)(alembic, f"{present}:{revision}", sql=True)
+    return alembic.output_buffer.getvalue().strip()
+
+
 @contextmanager
 def migrating(target: str) -> Iterator[sqlalchemy.Connection]:
     """A connection to the store for the `alembic` command, in a transaction that holds the write lock."""
-    engine = engines.connect(target, durability="full", busy_timeout=5.0)
+    with _connected(target, create=True) as engine, engine.migrating() as connection:
+        yield connection
+
+
+@contextmanager
+def _connected(target: str, *, create: bool) -> Iterator[Engine]:
+    engine = engines.connect(target, durability="full", busy_timeout=5.0, create=create)
     try:
-        with engine.migrating() as connection:
-            yield connection
+        yield engine
     finally:
         engine.close()
+
+
+def _check_revision(revision: str) -> None:
+    if revision not in ("head", "base") and not is_known(revision):
+        known = ", ".join(known.name for known in history())
+        raise RevisionNotFound(f"there is no revision {shown(revision)}: it is head, base or one of {known}")

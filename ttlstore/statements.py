@@ -26,6 +26,7 @@ from sqlalchemy import (
     func,
     insert,
     literal_column,
+    or_,
     select,
     update,
 )
@@ -166,15 +167,30 @@ class Statements:
             select(exists(any_partition.correlate(collections))).where(_this_collection),
             *("id", "now", "collection"),
         )
-        self.page = prepare(
+        in_order = (
             select(documents.c.seq, expiry().label("expiry"), *found)
             .select_from(collections.join(documents, _its_collection))
             # Left to itself SQLite walks the table, and with it the documents of every other collection.
             .with_hint(documents, f"INDEXED BY {IN_ORDER.name}", "sqlite")
             .where(_this_collection, documents.c.seq > bindparam("after"), live())
             .order_by(documents.c.seq)
+        )
+        self.page = prepare(in_order.limit(bindparam("limit")), *("collection", "after", "now", "limit"))
+        self.all_in_order = prepare(in_order, *("collection", "after", "now"))
+        asked_partition: BindParameter[str | None] = bindparam("asked_partition")
+        until: BindParameter[int | None] = bindparam("until")
+        self.newest = prepare(
+            select(documents.c.ttl, collections.c.default_ttl, *found)
+            .select_from(collections.join(documents, _its_collection))
+            .where(
+                _this_collection,
+                live(),
+                or_(asked_partition.is_(None), documents.c.partition == asked_partition),
+                or_(until.is_(None), expiry() <= until),
+            )
+            .order_by(documents.c.ts.desc(), documents.c.seq.desc())
             .limit(bindparam("limit")),
-            *("collection", "after", "now", "limit"),
+            *("collection", "now", "asked_partition", "until", "limit"),
         )
         # For checking: every row, expired or not, and its collection's partition key.
         checked = ("seq", "partition", "id", "ttl", "size", "body", "ts", "etag", "checksum")

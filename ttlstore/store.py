@@ -15,7 +15,7 @@ from ttlstore.background import BackgroundVacuum
 from ttlstore.clockguard import ClockGuard
 from ttlstore.collection import Collection
 from ttlstore.document import check_text, decode, encode, parse_pointer
-from ttlstore.engine import Durability, Engine, Row
+from ttlstore.engine import Durability, Engine, Progress, Row
 from ttlstore.errors import (
     CannotOpen,
     CollectionExists,
@@ -46,13 +46,13 @@ def open(
     """Open a store, and make it if it is not there.
 
     `target` is a path, `":memory:"` or a SQLAlchemy URL. Rows of expired documents are deleted in the background, as a
-    `VacuumPolicy` says, unless `vacuum=False`. An older store is upgraded unless `migrate=False`. With
-    `durability="full"` a write that returned survives a loss of power, with `"normal"` a crash of the process. A call
-    that needs a lock waits for up to `busy_timeout` seconds.
+    `VacuumPolicy` says, unless `vacuum=False`. An older store is upgraded. With `migrate=False` nothing is made or
+    upgraded: the store must be there, and up to date. With `durability="full"` a write that returned survives a loss of
+    power, with `"normal"` a crash of the process. A call that needs a lock waits for up to `busy_timeout` seconds.
 
     Raises CannotOpen, NotAStore, SchemaOutdated, SchemaTooNew or StoreBusy.
     """
-    engine = engines.connect(target, durability=durability, busy_timeout=busy_timeout)
+    engine = engines.connect(target, durability=durability, busy_timeout=busy_timeout, create=migrate)
     try:
         migrations.ensure_schema(engine, migrate=migrate)
     except BaseException:
@@ -220,15 +220,18 @@ class Store:
                 ):
                     yield f"document {id!r}: its row and its body do not say the same"
 
-    def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy the store to a new file, as it is at one moment, while others go on working. Raises CannotOpen."""
+    def backup(self, path: str | os.PathLike[str], *, progress: Progress = lambda copied, total: None) -> None:
+        """Copy the store to a new file, as it is at one moment, while others go on working. Raises CannotOpen.
+
+        `progress` is told now and then how many of how many pages are copied.
+        """
         target = os.fspath(path)
         if os.path.exists(target):
             raise CannotOpen(f"{target} is there already: a backup needs a new file")
         # The name appears once the copy is whole.
         unfinished = f"{target}.unfinished"
         try:
-            self._engine.backup(unfinished)
+            self._engine.backup(unfinished, progress)
             os.replace(unfinished, target)
         except OSError as error:
             if isinstance(error, TtlStoreError):

@@ -6,6 +6,7 @@ Errors of the driver leave as errors of this package.
 
 import os
 import re
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -16,6 +17,7 @@ from ttlstore.statements import Prepare, Prepared, Statements, Values
 
 Row = tuple[Any, ...]
 Durability = Literal["full", "normal"]
+Progress = Callable[[int, int], None]
 
 
 class Space(NamedTuple):
@@ -39,6 +41,9 @@ class Engine(Protocol):
 
     def all(self, statement: Prepared, values: Values = ()) -> list[Row]:
         """All rows."""
+
+    def stream(self, statement: Prepared, values: Values = ()) -> Iterator[Row]:
+        """All rows as they are now, however long the caller takes, on a connection that nobody waits for."""
 
     def attempt(self, statement: Prepared, values: Values) -> int | None:
         """Write without waiting, and tell how many rows were changed; None if the write lock is taken.
@@ -88,15 +93,20 @@ class Engine(Protocol):
     def check(self) -> list[str]:
         """What the database finds wrong with itself."""
 
-    def backup(self, path: str) -> None:
-        """Copy the whole store to a new file, as it is at one moment."""
+    def backup(self, path: str, progress: Progress) -> None:
+        """Copy the whole store to a new file, as it is at one moment; tells how many of how many pages are copied."""
 
     def close(self) -> None:
         """Wait for the calls under way and give everything back."""
 
 
-def connect(target: str | os.PathLike[str], *, durability: Durability, busy_timeout: float) -> Engine:
-    """The engine for a path, ":memory:" or a SQLAlchemy URL. Raises CannotOpen or NotAStore."""
+def connect(
+    target: str | os.PathLike[str], *, durability: Durability, busy_timeout: float, create: bool = True
+) -> Engine:
+    """The engine for a path, ":memory:" or a SQLAlchemy URL; without `create`, only if there is a store.
+
+    Raises CannotOpen or NotAStore.
+    """
     from ttlstore.engine import sqlite
 
     if durability not in ("full", "normal"):
@@ -108,7 +118,7 @@ def connect(target: str | os.PathLike[str], *, durability: Durability, busy_time
         path = _path_in_url(path)
     if not isinstance(path, str) or not path or "\0" in path:
         raise CannotOpen(f"a store is opened by a path, ':memory:' or a URL, got {shown(target)}")
-    return sqlite.SqliteEngine(None if path == ":memory:" else path, durability, busy_timeout)
+    return sqlite.SqliteEngine(None if path == ":memory:" else path, durability, busy_timeout, create=create)
 
 
 def _path_in_url(text: str) -> str:

@@ -22,7 +22,7 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
-from ttlstore.engine import Durability, Row, Space
+from ttlstore.engine import Durability, Progress, Row, Space
 from ttlstore.engine.sqlite_file import APPLICATION_ID, inspect_file
 from ttlstore.engine.turn import turn
 from ttlstore.errors import (
@@ -50,6 +50,7 @@ STATEMENT_CACHE = 256  # compiled statements a connection keeps: all of ours and
 SHORTEST_PAUSE_SECONDS = 0.0005  # before asking again for a lock: shorter than the gap between the vacuum's batches
 IMPATIENT_SECONDS = 0.05  # for so long it is asked for that often
 LONGEST_PAUSE_SECONDS = 0.01  # what a long wait may cost after the lock is free
+BACKUP_PAGES = 1024  # copied between two reports: 4 MiB, some milliseconds
 MIGRATION_PATIENCE_SECONDS = 60.0  # whatever an application's patience with a write: another may be migrating
 
 
@@ -90,7 +91,7 @@ class _Connection:
 class SqliteEngine:
     """A store in a file, or in memory if there is no path."""
 
-    def __init__(self, path: str | None, durability: Durability, busy_timeout: float) -> None:
+    def __init__(self, path: str | None, durability: Durability, busy_timeout: float, *, create: bool) -> None:
         if sqlite3.sqlite_version_info < OLDEST_SQLITE:
             needed = ".".join(map(str, OLDEST_SQLITE))
             raise CannotOpen(f"ttlstore needs SQLite {needed} or later, and this Python has {sqlite3.sqlite_version}")
@@ -103,8 +104,8 @@ class SqliteEngine:
         self._closed = False
         self._start()
         if self._path is not None:
-            inspect_file(self._path)
-        self._set_up()
+            inspect_file(self._path, create=create)
+        self._set_up("rwc" if create else "rw")
         _engines.add(self)
 
     def _start(self) -> None:
@@ -141,6 +142,17 @@ class SqliteEngine:
             return self._patiently(lambda: connection.raw.execute(statement.sql, arranged).fetchall())
         finally:
             connection.lock.release()
+
+    def stream(self, statement: Prepared, values: Values = ()) -> Iterator[Row]:
+        if self._path is None or self.in_transaction():  # whose contents another connection does not see
+            yield from self.all(statement, values)
+            return
+        with closing(self._open()) as raw:
+            cursor = self._patiently(lambda: raw.execute(statement.sql, statement.arrange(values)))
+            try:
+                yield from cursor
+            except sqlite3.Error as error:
+                raise self._translated(error) from error
 
     def attempt(self, statement: Prepared, values: Values) -> int | None:
         connection = self._connection()
@@ -300,9 +312,9 @@ class SqliteEngine:
             raise self._translated(error) from error
         return raw
 
-    def _set_up(self) -> None:
+    def _set_up(self, mode: str) -> None:
         """Open the first connection, and give a new file the settings that can only be made before its first table."""
-        connection = self._local.connection = self._add_connection("rwc")
+        connection = self._local.connection = self._add_connection(mode)
         if self._path is None:
             self._memory = connection  # the threads that share it come and go
             return
@@ -361,14 +373,22 @@ class SqliteEngine:
         orphans = len(self.all(_literal("PRAGMA foreign_key_check")))
         return [*problems, *([f"{orphans} documents belong to no collection"] if orphans else [])]
 
-    def backup(self, path: str) -> None:
+    def backup(self, path: str, progress: Progress) -> None:
         here = self._connection()
         if here.depth:
             raise StoreBusy("a backup cannot be made inside transaction(): leave its block first")
         source = here.raw if self._path is None else self._open()
         try:
             with here.lock, closing(sqlite3.connect(path, isolation_level=None)) as target:
-                source.backup(target)  # in one step: a write from elsewhere would start a copy in several anew
+                # In a transaction: a write from elsewhere would start a copy in several steps anew.
+                source.execute("BEGIN")
+                source.execute("SELECT count(*) FROM sqlite_master").fetchone()
+                try:
+                    source.backup(
+                        target, pages=BACKUP_PAGES, progress=lambda _, left, total: progress(total - left, total)
+                    )
+                finally:
+                    source.execute("ROLLBACK")
                 target.execute("PRAGMA journal_mode = WAL")
                 problems = [row[0] for row in target.execute("PRAGMA quick_check") if row[0] != "ok"]
             if problems:

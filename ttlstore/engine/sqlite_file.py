@@ -12,8 +12,14 @@ _HEADER_BYTES = 100
 _APPLICATION_ID_AT = 68  # four bytes, big-endian, by SQLite's file format
 
 
-def inspect_file(path: str) -> None:
-    """Return if the path is a store or may become one. Raises CannotOpen or NotAStore, and changes not a byte."""
+def inspect_file(path: str, *, create: bool) -> None:
+    """Return if the path is a store or, with `create`, may become one.
+
+    Raises CannotOpen or NotAStore, and changes not a byte.
+    """
+    missing = not os.path.exists(path) or (os.path.isfile(path) and os.path.getsize(path) == 0)
+    if missing and not create:
+        raise CannotOpen(f"there is no store at {path}: make one with 'ttlstore init {path}'")
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         raise CannotOpen(f"{path} cannot be made: there is no folder {folder}")

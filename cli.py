@@ -1,0 +1,6 @@
+"""The command line, for a checkout: `python cli.py …`."""
+
+from ttlstore.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""The command line in this process, on a store in a folder of its own."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import ttlstore
+from ttlstore.cli import cli
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An up-to-date store with an empty collection `carts`, whose documents live an hour."""
+    monkeypatch.delenv("TTLSTORE_DB", raising=False)
+    monkeypatch.chdir(tmp_path)
+    with ttlstore.open("app.db") as store:
+        store.create_collection("carts", default_ttl=3600)
+    return "app.db"
+
+
+@pytest.fixture
+def run() -> Run:
+    """Run the command line, and check its exit code."""
+
+    def run(*args: str, code: int = 0, stdin: str | None = None) -> Result:
+        result = CliRunner().invoke(cli, args, input=stdin)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert result.exit_code == code, result.output
+        return result
+
+    return run

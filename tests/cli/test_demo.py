@@ -1,0 +1,41 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ttlstore.cli.demo import Tour
+from ttlstore.testing import FakeClock
+
+
+def test_the_tour_shows_documents_going_at_their_moment_and_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = FakeClock()
+    Tour(str(tmp_path / "demo.db"), clock, clock.advance).run()
+    tour = capsys.readouterr().out
+    assert " 2.0 s  sessions/short is gone: it expires 2 s after its last write, by its own ttl\n" in tour
+    assert " 3.0 s  carts/touched is touched: its countdown starts again\n" in tour
+    assert " 4.0 s  carts/plain is gone: it expires 4 s after its last write, by its collection's default\n" in tour
+    assert " 7.0 s  carts/touched is gone" in tour
+    assert "archive/short is gone" not in tour
+
+
+def test_the_tour_ends_with_what_to_try_next(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    clock = FakeClock()
+    Tour(str(tmp_path / "demo.db"), clock, clock.advance).run()
+    assert "init app.db\n" in capsys.readouterr().out.partition("Try next\n")[2]
+
+
+def test_the_demo_runs_in_a_pipe_in_real_time_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "ttlstore", "demo"],
+        env={"TMPDIR": str(tmp_path), "PATH": ""},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    assert "carts/touched is gone" in done.stdout
+    assert done.stderr == ""
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,145 @@
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+import ttlstore
+from tests.cli.conftest import Run
+
+LINES = '{"id": "a", "n": 1}\n{"id": "b", "n": 2}\n'
+
+
+def contents(db: str) -> dict[str, int]:
+    with ttlstore.open(db) as store:
+        return {document["id"]: document["n"] for document in store.collection("carts")}
+
+
+def test_import_reads_json_lines_from_a_pipe(db: str, run: Run) -> None:
+    assert run("import", db, "carts", stdin=LINES).stderr.startswith("imported 2 documents into 'carts' in ")
+    assert contents(db) == {"a": 1, "b": 2}
+
+
+def test_import_is_silent_on_stdout_and_draws_no_bar_where_nobody_watches(db: str, run: Run) -> None:
+    done = run("import", db, "carts", stdin=LINES)
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["carts.jsonl", "carts.json", "carts.jsonl.gz", "carts.json.gz"])
+def test_what_is_exported_can_be_imported(db: str, run: Run, name: str) -> None:
+    run("import", db, "carts", stdin=LINES)
+    assert run("export", db, "carts", name).stderr == "exported 2 documents of 'carts'\n"
+    run("create", db, "copy")
+    run("import", db, "copy", name)
+    with ttlstore.open(db) as store:
+        assert [document["n"] for document in store.collection("copy")] == [1, 2]
+
+
+def test_the_name_of_an_export_says_how_it_is_written(db: str, run: Run) -> None:
+    run("import", db, "carts", stdin=LINES)
+    run("export", db, "carts", "carts.json")
+    assert [document["id"] for document in json.loads(Path("carts.json").read_text())] == ["a", "b"]
+    run("export", db, "carts", "carts.jsonl.gz")
+    with gzip.open("carts.jsonl.gz") as lines:
+        assert [json.loads(line)["id"] for line in lines] == ["a", "b"]
+
+
+def test_export_to_a_pipe_is_json_lines(db: str, run: Run) -> None:
+    run("import", db, "carts", stdin=LINES)
+    exported = [json.loads(line) for line in run("export", db, "carts").stdout.splitlines()]
+    assert [document["n"] for document in exported] == [1, 2]
+    assert all(document["_ts"] and document["_etag"] for document in exported)
+
+
+def test_an_empty_collection_is_exported_as_nothing(db: str, run: Run) -> None:
+    assert run("export", db, "carts").stdout == ""
+    run("export", db, "carts", "empty.json")
+    assert json.loads(Path("empty.json").read_text()) == []
+    run("import", db, "carts", "empty.json")
+
+
+def test_export_leaves_out_what_has_expired(db: str, run: Run) -> None:
+    with ttlstore.open(db, clock=lambda: 1_700_000_000.0) as store:
+        store.collection("carts").create({"id": "gone"})
+    assert run("export", db, "carts").stdout == ""
+
+
+def test_an_export_that_cannot_be_written_is_refused_and_leaves_nothing(db: str, run: Run) -> None:
+    refused = run("export", db, "carts", "nowhere/carts.jsonl", code=1)
+    assert refused.stderr == "Error: nowhere/carts.jsonl cannot be written: No such file or directory\n"
+
+
+def test_an_import_starts_every_countdown_anew(db: str, run: Run) -> None:
+    run("import", db, "carts", stdin='{"id": "a", "_ts": 1700000000, "_etag": "x"}\n')
+    assert "59m 59s" in run("get", db, "carts", "a", "--expiry").stdout
+
+
+def test_an_import_can_be_repeated(db: str, run: Run) -> None:
+    run("import", db, "carts", stdin=LINES)
+    run("import", db, "carts", stdin=LINES)
+    assert contents(db) == {"a": 1, "b": 2}
+
+
+def test_an_import_stops_at_a_bad_line_and_says_how_to_go_on(db: str, run: Run) -> None:
+    stopped = run("import", db, "carts", stdin=LINES + "\n{broken\n" + '{"id": "c", "n": 3}\n', code=1)
+    assert stopped.stderr.startswith("Error: record 4: not JSON: ")
+    assert "--errors FILE" in stopped.stderr
+    assert "2 documents are stored; continue with --skip 3" in stopped.stderr
+    assert contents(db) == {"a": 1, "b": 2}
+
+
+def test_an_import_goes_past_bad_lines_and_tells_which(db: str, run: Run) -> None:
+    bad = ["{broken", '{"id": 5}', '{"id": "x", "ttl": 0}', "[1]", '{"n": 1}']
+    mixed = "\n".join(["{}", LINES.strip(), *bad, '{"id": "c", "n": 3}'])
+    done = run("import", db, "carts", "--errors", "refused.jsonl", stdin=mixed, code=1)
+    assert "imported 3 documents" in done.stderr
+    assert "Error: 6 were refused: see refused.jsonl\n" in done.stderr
+    refused = [json.loads(line) for line in Path("refused.jsonl").read_text().splitlines()]
+    assert [record["record"] for record in refused] == [1, 4, 5, 6, 7, 8]
+    assert [record["content"] for record in refused] == ["{}", *bad]
+    assert refused[2]["error"] == "id must be a string, got 5"
+    assert contents(db) == {"a": 1, "b": 2, "c": 3}
+
+
+def test_an_import_that_was_stopped_continues_where_it_was(db: str, run: Run) -> None:
+    many = "".join(f'{{"id": "{n}", "n": {n}}}\n' for n in range(2500))
+    assert (
+        "2,500 documents are stored; continue with --skip 2500"
+        in run("import", db, "carts", stdin=many + "broken\n", code=1).stderr
+    )
+    with ttlstore.open(db) as store:
+        store.collection("carts").delete("0")
+    run("import", db, "carts", "--skip", "2500", stdin=many + '{"id": "last", "n": 0}\n')
+    assert len(contents(db)) == 2500
+    assert "0" not in contents(db)
+
+
+def test_refused_records_of_an_import_that_continues_are_added(db: str, run: Run) -> None:
+    run("import", db, "carts", "--errors", "refused.jsonl", stdin="broken\n", code=1)
+    run("import", db, "carts", "--errors", "refused.jsonl", "--skip", "1", stdin="broken\nworse\n", code=1)
+    assert len(Path("refused.jsonl").read_text().splitlines()) == 2
+
+
+def test_an_array_that_is_not_json_is_refused_as_a_whole(db: str, run: Run) -> None:
+    assert "the array is not JSON" in run("import", db, "carts", stdin='[{"id": "a"},', code=1).stderr
+
+
+def test_an_element_of_an_array_may_be_refused(db: str, run: Run) -> None:
+    run("import", db, "carts", "--errors", "refused.jsonl", stdin='[{"id": "a", "n": 1}, 5]', code=1)
+    assert json.loads(Path("refused.jsonl").read_text())["content"] == "5"
+    assert contents(db) == {"a": 1}
+
+
+def test_an_import_of_a_file_that_is_not_there_is_refused(db: str, run: Run) -> None:
+    refused = run("import", db, "carts", "missing.jsonl", code=1)
+    assert refused.stderr == "Error: missing.jsonl cannot be opened: No such file or directory\n"
+    refused = run("import", db, "carts", "--errors", "nowhere/refused.jsonl", code=1)
+    assert refused.stderr.startswith("Error: nowhere/refused.jsonl cannot be opened: ")
+
+
+def test_a_packed_file_that_is_damaged_stops_the_import_on_one_line(db: str, run: Run) -> None:
+    Path("cut.jsonl.gz").write_bytes(gzip.compress(LINES.encode())[:-12])
+    stopped = run("import", db, "carts", "cut.jsonl.gz", code=1)
+    assert stopped.stderr.count("\n") == 1
+    assert "continue with --skip" in stopped.stderr

@@ -1,0 +1,109 @@
+"""The command line: `ttlstore`.
+
+The command modules import at their top what costs nothing. SQLAlchemy, rich and the like are imported inside the
+commands that need them, so that `--help` and completion answer at once.
+"""
+
+import os
+import sys
+import traceback
+from importlib import import_module
+
+import click
+
+from ttlstore.errors import TtlStoreError
+
+# By family, in the order of the help: the commands and the modules they are in.
+COMMANDS = {
+    "Start": {"demo": "demo", "init": "stores", "info": "stores"},
+    "Collections": {
+        "collections": "collections",
+        "create": "collections",
+        "drop": "collections",
+        "index": "index",
+    },
+    "Documents": {
+        "ls": "listing",
+        "get": "documents",
+        "put": "documents",
+        "patch": "documents",
+        "touch": "documents",
+        "delete": "documents",
+    },
+    "Operation": {
+        "import": "transfer",
+        "export": "transfer",
+        "check": "stores",
+        "backup": "stores",
+        "migrate": "migrate",
+        "completion": "completion",
+    },
+}
+_MODULES = {name: module for family in COMMANDS.values() for name, module in family.items()}
+
+
+class Cli(click.Group):
+    """The group of all commands: loads one when it is asked for, and says errors on one line."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_MODULES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        wanted = (cmd_name,) if cmd_name in _MODULES else _MODULES  # all: to suggest one for a name that is not there
+        for name in wanted:
+            if name not in self.commands:
+                module = import_module(f"ttlstore.cli.{_MODULES[name]}")
+                self.commands[name] = getattr(module, f"{name}_command")
+        return self.commands.get(cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, _MODULES))
+        for family, names in COMMANDS.items():
+            with formatter.section(family):
+                formatter.write_dl(
+                    [
+                        (name.ljust(width), command.get_short_help_str(formatter.width - width - 6))
+                        for name in names
+                        if (command := self.get_command(ctx, name))
+                    ]
+                )
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Whoever reads has seen enough. Python would complain once more when it flushes at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(0)
+        except (TtlStoreError, click.ClickException) as error:
+            if ctx.params["debug"]:
+                traceback.print_exc()
+            if isinstance(error, TtlStoreError):
+                raise click.ClickException(str(error)) from error
+            raise
+        return result
+
+
+@click.group(
+    cls=Cli,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="DB is a path or a URL such as sqlite:///app.db; it may be left out where TTLSTORE_DB is set.",
+)
+@click.version_option(package_name="ttlstore", message="%(prog)s %(version)s")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def cli(debug: bool) -> None:
+    """A document store whose documents expire.
+
+    \b
+    New here?                 ttlstore demo
+    Look into a store:        ttlstore collections app.db
+    What a command does:      ttlstore COMMAND --help
+
+    Exit codes: 0 done, 1 not found or refused, 2 wrong usage, 130 interrupted.
+    """
+
+
+def main() -> None:
+    """Run the command line."""
+    cli(prog_name="ttlstore")

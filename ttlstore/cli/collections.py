@@ -1,0 +1,99 @@
+"""Commands on collections."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import click
+
+from ttlstore.cli.opening import opened
+from ttlstore.cli.output import Record, format_option, show
+from ttlstore.cli.params import DEFAULT_TTL, collection_argument, store_command, yes_option
+from ttlstore.cli.times import format_default_ttl
+
+if TYPE_CHECKING:
+    from ttlstore.collection import Collection
+    from ttlstore.indexing import IndexedPath
+
+
+@store_command("collections")
+@format_option
+def collections_command(db: str, format: str) -> None:
+    """List the collections with their settings and sizes.
+
+    \b
+    Examples:
+      ttlstore collections app.db
+      ttlstore collections app.db --format json
+    """
+    with opened(db) as store:
+        show(map(_record, store.list_collections()), format, _for_people, empty=f"no collections in {db}")
+
+
+def _record(collection: "Collection") -> Record:
+    indexing = collection.indexing
+    return {
+        "name": collection.name,
+        "default_ttl": collection.default_ttl,
+        "partition_key": collection.partition_key,
+        "indexing": indexing.mode,
+        "indexed_paths": list(indexing.paths),
+        "live_documents": len(collection),
+    }
+
+
+def _for_people(record: Record) -> Record:
+    return {
+        "name": record["name"],
+        "TTL": format_default_ttl(record["default_ttl"]),
+        "partition key": record["partition_key"],
+        "indexing": f"{record['indexing']} {format_indexes(record['indexed_paths'])}",
+        "live": record["live_documents"],
+    }
+
+
+def format_indexes(paths: Iterable["IndexedPath"]) -> str:
+    """`/status, (/city /age)`."""
+    return ", ".join(path if isinstance(path, str) else f"({' '.join(path)})" for path in paths)
+
+
+@store_command("create")
+@click.argument("collection", help="The name of the new collection.")
+@click.option(
+    "--ttl",
+    "default_ttl",
+    type=DEFAULT_TTL,
+    default="off",
+    show_default=True,
+    help="off, on (no default) or how long a document lives after its last write: 90d, 1h30m, 45.",
+)
+@click.option("--partition-key", default="/id", show_default=True, help="The property that partitions the documents.")
+def create_command(db: str, collection: str, default_ttl: int | None, partition_key: str) -> None:
+    """Create a collection.
+
+    \b
+    Examples:
+      ttlstore create app.db carts --ttl 1h30m
+      ttlstore create app.db orders --ttl on --partition-key /customerId
+    """
+    with opened(db) as store:
+        store.create_collection(collection, default_ttl=default_ttl, partition_key=partition_key)
+    click.echo(f"created {collection!r} in {db}, TTL {format_default_ttl(default_ttl)}")
+
+
+@store_command("drop")
+@collection_argument
+@yes_option
+def drop_command(db: str, collection: str, yes: bool) -> None:
+    """Drop a collection and all its documents; asks first.
+
+    \b
+    Examples:
+      ttlstore drop app.db carts
+      ttlstore drop app.db carts --yes
+    """
+    with opened(db) as store:
+        documents = store.collection(collection).count()
+        if not yes:
+            click.confirm(f"Drop {collection!r} and its {documents:,} documents?", abort=True, err=True)
+        store.delete_collection(collection)
+    click.echo(f"dropped {collection!r} with {documents:,} documents")

@@ -1,0 +1,117 @@
+"""`index`: which properties of a collection's documents are indexed."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ttlstore.cli.collections import format_indexes
+from ttlstore.cli.opening import opened
+from ttlstore.cli.params import collection_argument, store_command
+
+if TYPE_CHECKING:
+    from ttlstore.indexing import IndexedPath, IndexingPolicy
+
+MODES = ("consistent", "lazy", "none")
+
+paths_argument = click.argument(
+    "paths", nargs=-1, required=True, metavar="PATH...", help="A path such as /status; several are one index over all."
+)
+
+
+@click.group("index")
+def index_command() -> None:
+    """Show or change which properties are indexed.
+
+    \b
+    Examples:
+      ttlstore index add app.db orders /status
+      ttlstore index mode app.db orders lazy
+    """
+
+
+@store_command("list", group=index_command)
+@collection_argument
+def list_command(db: str, collection: str) -> None:
+    """Print the mode, and each indexed path on a line.
+
+    \b
+    Examples:
+      ttlstore index list app.db orders
+    """
+    with opened(db) as store:
+        policy = store.collection(collection).indexing
+    click.echo(f"mode {policy.mode}")
+    for path in policy.paths:
+        click.echo(path if isinstance(path, str) else " ".join(path))
+
+
+@store_command("add", group=index_command)
+@collection_argument
+@paths_argument
+def add_command(db: str, collection: str, paths: tuple[str, ...]) -> None:
+    """Index a property, or several of them together.
+
+    \b
+    Examples:
+      ttlstore index add app.db orders /status
+      ttlstore index add app.db orders /address/city /total
+    """
+    from ttlstore.indexing import IndexingPolicy
+
+    with opened(db) as store, store.transaction():
+        documents = store.collection(collection)
+        policy = documents.indexing
+        changed = IndexingPolicy(policy.mode, (*policy.paths, _index(paths)))
+        documents.configure(indexing=changed)
+    _say(collection, changed)
+
+
+@store_command("remove", group=index_command)
+@collection_argument
+@paths_argument
+def remove_command(db: str, collection: str, paths: tuple[str, ...]) -> None:
+    """Remove the index on a property, or on several of them together.
+
+    \b
+    Examples:
+      ttlstore index remove app.db orders /status
+      ttlstore index remove app.db orders /address/city /total
+    """
+    from ttlstore.indexing import IndexingPolicy
+
+    removed = _index(paths)
+    with opened(db) as store, store.transaction():
+        documents = store.collection(collection)
+        policy = documents.indexing
+        if removed not in policy.paths:
+            raise click.ClickException(f"there is no index on {' '.join(paths)} in {collection!r}")
+        changed = IndexingPolicy(policy.mode, tuple(path for path in policy.paths if path != removed))
+        documents.configure(indexing=changed)
+    _say(collection, changed)
+
+
+@store_command("mode", group=index_command)
+@collection_argument
+@click.argument("mode", type=click.Choice(MODES), help="When indexes are right: at once, later, or there are none.")
+def mode_command(db: str, collection: str, mode: "str") -> None:
+    """Set the indexing mode: consistent, lazy or none (which allows no paths and no TTL).
+
+    \b
+    Examples:
+      ttlstore index mode app.db orders lazy
+    """
+    from ttlstore.indexing import IndexingPolicy
+
+    with opened(db) as store, store.transaction():
+        documents = store.collection(collection)
+        changed = IndexingPolicy(mode, documents.indexing.paths)  # type: ignore[arg-type]  # Click has checked it
+        documents.configure(indexing=changed)
+    _say(collection, changed)
+
+
+def _index(paths: tuple[str, ...]) -> "IndexedPath":
+    return paths[0] if len(paths) == 1 else paths
+
+
+def _say(collection: str, policy: "IndexingPolicy") -> None:
+    click.echo(f"{collection!r}: mode {policy.mode}, indexes {format_indexes(policy.paths) or 'none'}")

@@ -1,0 +1,123 @@
+"""What the commands print: tables for people, JSON and CSV for programs."""
+
+import csv
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+F = TypeVar("F", bound=Callable[..., Any])
+Record = Mapping[str, Any]
+
+PIPE_WIDTH = 10_000  # columns: what is not read on a screen is not cut to one
+KIB = 1024
+
+
+def format_option(function: F) -> F:
+    return click.option(
+        "--format",
+        type=click.Choice(["table", "json", "jsonl", "csv"]),
+        default="table",
+        show_default=True,
+        help="A table for people; the others for programs, with times in seconds and sizes in bytes.",
+    )(function)
+
+
+def console(*, stderr: bool = False) -> "Console":
+    """The terminal, or what stands in for it: without colours and as wide as need be."""
+    from rich.console import Console
+
+    class PipeConsole(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # rich would end the program with an error
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else PIPE_WIDTH
+    return PipeConsole(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
+
+
+def show(records: Iterable[Record], format: str, for_people: Callable[[Record], Record], *, empty: str) -> None:
+    """Print records in a format. `for_people` turns one into the cells of a table by their titles."""
+    match format:
+        case "table":
+            rows = [for_people(record) for record in records]
+            if rows:
+                console().print(table(rows))
+            else:
+                click.echo(empty, err=True)
+        case "json":
+            _print_json_array(records)
+        case "jsonl":
+            for record in records:
+                click.echo(json_text(record))
+        case "csv":
+            _print_csv(list(records))
+
+
+def table(rows: Sequence[Record]) -> "Table":
+    """A table of strings and, to the right of their columns, numbers."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for title, value in rows[0].items():
+        made.add_column(title, justify="right" if isinstance(value, int) else "left", overflow="fold")
+    for row in rows:
+        made.add_row(*map(cell, row.values()))
+    return made
+
+
+def cell(value: object) -> str:
+    """A value as it is shown: harmless on a terminal, whatever a document contains."""
+    text = f"{value:,}" if isinstance(value, int) else str(value)
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def show_document(document: Any) -> None:
+    """Print a document, or any JSON, to be read and to be piped."""
+    console().print_json(json_text(document), ensure_ascii=False)
+
+
+def show_facts(facts: Mapping[str, object]) -> None:
+    """Print a few named values below each other."""
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        click.echo(f"{name:<{width}}  {cell(value)}")
+
+
+def json_text(value: Any) -> str:
+    import orjson
+
+    return orjson.dumps(value).decode()
+
+
+def format_bytes(count: int) -> str:
+    size = float(count)
+    for unit in ("B", "KiB", "MiB"):
+        if size < KIB:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= KIB
+    return f"{size:.1f} GiB"
+
+
+def _print_json_array(records: Iterable[Record]) -> None:
+    opening = "["
+    for record in records:
+        click.echo(f"{opening}{json_text(record)}", nl=False)
+        opening = ",\n "
+    click.echo("[]" if opening == "[" else "]")
+
+
+def _print_csv(records: list[Record]) -> None:
+    fields = list(dict.fromkeys(name for record in records for name in record))
+    writer = csv.DictWriter(sys.stdout, fields, lineterminator="\n")
+    writer.writeheader()
+    for record in records:
+        writer.writerow(
+            {name: json_text(value) if isinstance(value, dict | list) else value for name, value in record.items()}
+        )
