@@ -3,10 +3,12 @@
 import platform
 import sqlite3
 import sys
+from collections.abc import Callable, Iterator
 
-from benchmarks import point
+from benchmarks import point, vacuum
+from benchmarks.measure import Comparison, Promise
 
-SUITES = {"point": point.run}
+SUITES: dict[str, Callable[[], Iterator[Comparison | Promise]]] = {"point": point.run, "vacuum": vacuum.run}
 
 
 def main(names: list[str]) -> None:
@@ -15,8 +17,8 @@ def main(names: list[str]) -> None:
         sys.exit(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(SUITES)}")
     print(f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, {platform.machine()}")
     for name in names or SUITES:
-        for comparison in SUITES[name]():
-            print("\n".join(comparison.lines()), flush=True)
+        for result in SUITES[name]():
+            print("\n".join(result.lines()), flush=True)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,27 @@ class Comparison:
         return lines
 
 
+@dataclass(frozen=True)
+class Promise:
+    """A figure that must not be above its limit, or, where more is better, not below it."""
+
+    title: str
+    measured: float
+    limit: float
+    unit: str
+    more_is_better: bool = False
+
+    def lines(self) -> list[str]:
+        met = self.measured >= self.limit if self.more_is_better else self.measured <= self.limit
+        bound = "at least" if self.more_is_better else "at most"
+        verdict = "met" if met else "MISSED"
+        return [f"{self.title}: {self.measured:.2f} {self.unit}  (bar: {bound} {self.limit:g}, {verdict})"]
+
+
+def percentile(times: list[float], share: float) -> float:
+    return sorted(times)[min(int(len(times) * share), len(times) - 1)]
+
+
 def compare(
     title: str,
     contenders: Mapping[str, Callable[[], object]],

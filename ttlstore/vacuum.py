@@ -19,9 +19,9 @@ FIRST_BATCH_ROWS = 16  # from there on, by how long the last batch took
 MAX_BATCH_ROWS = 10_000
 FIRST_BATCH_PAGES = 16
 MAX_BATCH_PAGES = 10_000
-GAP_SECONDS = 0.001  # between batches while nobody else writes; longer than another process sleeps between its tries
+GAP_SECONDS = 0.0008  # between batches while nobody else writes; longer than another process sleeps between its tries
 BUSY_SECONDS = 0.02  # until the next try after the lock was taken
-CHECKPOINT_BATCHES = 16  # after which the log is folded into the file, so that it stays small
+CHECKPOINT_BATCHES = 32  # after which the log is folded into the file, so that it stays small
 UNUSED_SHARE = 0.05  # of the file that is kept for what is written next, instead of going back and forth
 
 
@@ -101,6 +101,7 @@ class Vacuum:
         self._policy = policy
         self._rows: dict[tuple[int, str], int] = {}  # in the next batch, by what is deleted
         self._pages = FIRST_BATCH_PAGES  # in the next step
+        self._can_shrink = True
         self._since_checkpoint = 0  # batches
         statements = engine.statements
         self._deletions: dict[str, Prepared] = {
@@ -156,6 +157,7 @@ class Vacuum:
         def over() -> bool:
             return stopped() or (max_seconds is not None and time.monotonic() - start >= max_seconds)
 
+        self._can_shrink = True
         with self._engine.housekeeping():
             self._engine.others_write()
             finished = self._work(pause, over)
@@ -204,6 +206,8 @@ class Vacuum:
         return self._after(taken)
 
     def _unused_pages(self) -> int:
+        if not self._can_shrink:
+            return 0
         space = self._engine.space()
         return max(space.free_pages - int(space.pages * UNUSED_SHARE), 0)
 
@@ -215,6 +219,7 @@ class Vacuum:
         if returned is None:
             return BUSY_SECONDS
         self.stats.pages_returned += returned
+        self._can_shrink = returned > 0  # not if somebody rebuilt the file without its setting for that
         if returned == self._pages or taken > BATCH_SECONDS:
             self._pages = _next_size(self._pages, taken, MAX_BATCH_PAGES)
         return self._after(taken)
@@ -232,5 +237,5 @@ class Vacuum:
 
 def _next_size(size: int, taken: float, largest: int) -> int:
     """How much to do in the next batch, if this much took so long: up by doubling, down at once."""
-    fitting = int(size * BATCH_SECONDS / taken) if taken > 0 else size * 2
-    return max(1, min(fitting, size * 2, largest))
+    growth = min(BATCH_SECONDS / max(taken, BATCH_SECONDS / 2), 2.0)
+    return max(1, min(int(size * growth), largest))

@@ -315,14 +315,13 @@ class SqliteEngine:
     def _set_up(self, mode: str) -> None:
         """Open the first connection, and give a new file the settings that can only be made before its first table."""
         connection = self._local.connection = self._add_connection(mode)
+        raw = connection.raw
         if self._path is None:
             self._memory = connection  # the threads that share it come and go
-            return
-        raw = connection.raw
-        self._patiently(lambda: self._set_up_file(raw))
+        self._patiently(lambda: self._set_up_new(raw))
 
     @staticmethod
-    def _set_up_file(raw: sqlite3.Connection) -> None:
+    def _set_up_new(raw: sqlite3.Connection) -> None:
         if raw.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
             raw.execute("PRAGMA auto_vacuum = INCREMENTAL")
             raw.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -437,8 +436,8 @@ class SqliteEngine:
         return changed or bool(self._queue)
 
     def give_back(self, pages: int) -> int | None:
-        if self._path is None or not self._write_lock.acquire(False):
-            return None if self._path else 0
+        if not self._write_lock.acquire(False):
+            return None
         connection = self._connection()
         try:
             with connection.lock:
