@@ -3,11 +3,10 @@
 import atexit
 import logging
 import math
-import os
 import threading
 import weakref
-from collections.abc import Callable
 
+from ttlstore import forks
 from ttlstore.engine import Engine
 from ttlstore.errors import StoreClosed
 from ttlstore.ttl import NEVER, Clock, present
@@ -35,6 +34,7 @@ class BackgroundVacuum:
         self._stopped = False
         self._reset()
         _running.add(self)
+        forks.threads.add(self)
         self._start()
 
     def _reset(self) -> None:
@@ -157,18 +157,7 @@ class BackgroundVacuum:
 _running: weakref.WeakSet[BackgroundVacuum] = weakref.WeakSet()
 
 
-def _for_each(action: Callable[[BackgroundVacuum], None]) -> Callable[[], None]:
-    def run() -> None:
-        for vacuum in list(_running):
-            action(vacuum)
-
-    return run
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_for_each(BackgroundVacuum.before_fork),
-        after_in_parent=_for_each(BackgroundVacuum.after_fork_in_parent),
-        after_in_child=_for_each(BackgroundVacuum.after_fork_in_child),
-    )
-atexit.register(_for_each(lambda vacuum: vacuum.stop(EXIT_SECONDS)))
+@atexit.register
+def _stop_all() -> None:
+    for background in list(_running):
+        background.stop(EXIT_SECONDS)

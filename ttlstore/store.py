@@ -22,6 +22,7 @@ from ttlstore.errors import (
     CollectionNotFound,
     InvalidCollection,
     InvalidDocument,
+    StoreCorrupt,
     TtlStoreError,
     shown,
 )
@@ -200,7 +201,13 @@ class Store:
 
     def check(self) -> list[str]:
         """Look through the whole store for damage. Returns what is wrong, a sentence each; nothing if all is well."""
-        return [*self._engine.check(), *self._damaged_documents()]
+        problems: list[str] = []
+        for look in (self._engine.check, self._damaged_documents):
+            try:
+                problems.extend(look())
+            except StoreCorrupt as error:  # where looking further is not possible
+                problems.append(str(error))
+        return problems
 
     def _damaged_documents(self) -> Iterator[str]:
         after = 0

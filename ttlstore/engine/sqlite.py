@@ -22,6 +22,7 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
+from ttlstore import forks
 from ttlstore.engine import Durability, Progress, Row, Space
 from ttlstore.engine.sqlite_file import APPLICATION_ID, inspect_file
 from ttlstore.engine.turn import turn
@@ -43,14 +44,13 @@ T = TypeVar("T")
 OLDEST_SQLITE = (3, 38, 0)  # the first whose JSON functions are always there
 CACHE_KIB = 16_384  # of pages for each connection; SQLite's own 2 MiB are little for an index of a million documents
 WAL_LIMIT_BYTES = 16 * 1024 * 1024  # what a bulk load leaves of its write-ahead log
-CHECKPOINT_PAGES = (
-    4000  # of the log; SQLite's own 1000 have it fold the log into the file, and wait for the disk, often
-)
+CHECKPOINT_PAGES = 4000  # of the log, before it is folded into the file; by itself SQLite waits for the disk more often
 STATEMENT_CACHE = 256  # compiled statements a connection keeps: all of ours and many queries
 SHORTEST_PAUSE_SECONDS = 0.0005  # before asking again for a lock: shorter than the gap between the vacuum's batches
 IMPATIENT_SECONDS = 0.05  # for so long it is asked for that often
 LONGEST_PAUSE_SECONDS = 0.01  # what a long wait may cost after the lock is free
 BACKUP_PAGES = 1024  # copied between two reports: 4 MiB, some milliseconds
+FORK_PATIENCE_SECONDS = 5.0  # for the calls and transactions of other threads, before a fork goes ahead without
 MIGRATION_PATIENCE_SECONDS = 60.0  # whatever an application's patience with a write: another may be migrating
 
 
@@ -102,11 +102,12 @@ class SqliteEngine:
         self._durability = durability
         self._busy_timeout = busy_timeout
         self._closed = False
+        self._unusable = False
         self._start()
         if self._path is not None:
             inspect_file(self._path, create=create)
+        forks.engines.add(self)
         self._set_up("rwc" if create else "rw")
-        _engines.add(self)
 
     def _start(self) -> None:
         # Threads of this process queue here for the write lock: SQLite alone would have them sleep and ask again.
@@ -248,6 +249,8 @@ class SqliteEngine:
             self._patiently(lambda: connection.raw.execute(sql))
 
     def _roll_back(self, connection: _Connection, undo: str) -> None:
+        if self._unusable:
+            return
         # Some errors end the transaction by themselves; a closed connection has none.
         with connection.lock, suppress(sqlite3.ProgrammingError):
             if connection.raw.in_transaction:
@@ -258,8 +261,15 @@ class SqliteEngine:
         """A full disk, for one, ends the whole transaction: what followed would be committed on its own."""
         if self._closed:
             raise StoreClosed(f"{self.name} is closed")
+        self._require_usable()
         if not connection.raw.in_transaction:
             raise StoreFailed("the transaction was rolled back after an error; leave its block and start again")
+
+    def _require_usable(self) -> None:
+        if self._unusable:
+            raise StoreFailed(
+                f"{self.name} cannot be used in this process: it was forked inside a transaction of its parent"
+            )
 
     # --- connections ------------------------------------------------------------------------------------------------
 
@@ -274,6 +284,7 @@ class SqliteEngine:
         with self._guard:
             if self._closed:
                 raise StoreClosed(f"{self.name} is closed")
+            self._require_usable()
             if self._path is None and self._connections:
                 connection = next(iter(self._connections))
             else:
@@ -297,42 +308,46 @@ class SqliteEngine:
         except sqlite3.Error as error:
             raise self._translated(error) from error
         try:
-            for setting in (
-                "foreign_keys = ON",
-                f"synchronous = {self._durability}",
-                f"cache_size = -{CACHE_KIB}",
-                f"wal_autocheckpoint = {CHECKPOINT_PAGES}",
-                f"journal_size_limit = {WAL_LIMIT_BYTES}",
-                "cell_size_check = ON",
-                "trusted_schema = OFF",
-            ):
-                raw.execute(f"PRAGMA {setting}")
-        except sqlite3.Error as error:
+            # Patiently: even these look into the file, and another process that closes it locks it for a moment.
+            self._patiently(lambda: self._configure(raw))
+        except TtlStoreError:
             raw.close()
-            raise self._translated(error) from error
+            raise
         return raw
+
+    def _configure(self, raw: sqlite3.Connection) -> None:
+        for setting in (
+            "foreign_keys = ON",
+            f"synchronous = {self._durability}",
+            f"cache_size = -{CACHE_KIB}",
+            f"wal_autocheckpoint = {CHECKPOINT_PAGES}",
+            f"journal_size_limit = {WAL_LIMIT_BYTES}",
+            "cell_size_check = ON",
+            "trusted_schema = OFF",
+        ):
+            raw.execute(f"PRAGMA {setting}")
 
     def _set_up(self, mode: str) -> None:
         """Open the first connection, and give a new file the settings that can only be made before its first table."""
         connection = self._local.connection = self._add_connection(mode)
-        raw = connection.raw
         if self._path is None:
             self._memory = connection  # the threads that share it come and go
-        self._patiently(lambda: self._set_up_new(raw))
+        with connection.lock:
+            self._patiently(lambda: self._set_up_store(connection.raw))
 
     @staticmethod
-    def _set_up_new(raw: sqlite3.Connection) -> None:
+    def _set_up_store(raw: sqlite3.Connection) -> None:
         if raw.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
             raw.execute("PRAGMA auto_vacuum = INCREMENTAL")
             raw.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        raw.execute("PRAGMA journal_mode = WAL")
+        raw.execute("PRAGMA journal_mode = WAL")  # memory has no journal, and stays as it is
 
     def close(self) -> None:
         with self._guard:
             if self._closed:
                 return
             self._closed = True
-            connections = list(self._connections)
+            connections = [] if self._unusable else list(self._connections)
         for connection in connections:
             with connection.lock:
                 connection.raw.close()
@@ -348,6 +363,10 @@ class SqliteEngine:
 
     @contextmanager
     def migrating(self) -> Iterator[sqlalchemy.Connection]:
+        with self._write_lock:
+            yield from self._migrating()
+
+    def _migrating(self) -> Iterator[sqlalchemy.Connection]:
         raw = self._connection().raw if self._path is None else self._open()
         raw.execute(f"PRAGMA busy_timeout = {MIGRATION_PATIENCE_SECONDS * 1000:.0f}")
         # The pool would close the connection when it is disposed of, so it never is: ours is closed below.
@@ -373,30 +392,39 @@ class SqliteEngine:
         return [*problems, *([f"{orphans} documents belong to no collection"] if orphans else [])]
 
     def backup(self, path: str, progress: Progress) -> None:
-        here = self._connection()
-        if here.depth:
+        if self.in_transaction():
             raise StoreBusy("a backup cannot be made inside transaction(): leave its block first")
-        source = here.raw if self._path is None else self._open()
+        here = self._connection()
+        if not here.lock.acquire(True, self._busy_timeout):
+            raise self._busy()
         try:
-            with here.lock, closing(sqlite3.connect(path, isolation_level=None)) as target:
+            self._copy(here.raw, path, progress)
+        finally:
+            here.lock.release()
+
+    def _copy(self, raw: sqlite3.Connection, path: str, progress: Progress) -> None:
+        try:
+            target = sqlite3.connect(path, isolation_level=None)
+        except sqlite3.Error as error:
+            raise CannotOpen(f"{path} cannot be made: {error}") from error
+        with closing(target):
+            source = raw if self._path is None else self._open()
+            try:
                 # In a transaction: a write from elsewhere would start a copy in several steps anew.
                 source.execute("BEGIN")
                 source.execute("SELECT count(*) FROM sqlite_master").fetchone()
-                try:
-                    source.backup(
-                        target, pages=BACKUP_PAGES, progress=lambda _, left, total: progress(total - left, total)
-                    )
-                finally:
-                    source.execute("ROLLBACK")
+                source.backup(target, pages=BACKUP_PAGES, progress=lambda _, left, total: progress(total - left, total))
                 target.execute("PRAGMA journal_mode = WAL")
                 problems = [row[0] for row in target.execute("PRAGMA quick_check") if row[0] != "ok"]
-            if problems:
-                raise StoreCorrupt(f"{self.name} is damaged and was not copied: {problems[0]}")
-        except sqlite3.Error as error:
-            raise self._translated(error) from error
-        finally:
-            if self._path is not None:
-                source.close()
+            except sqlite3.Error as error:
+                raise self._translated(error) from error
+            finally:
+                if source is raw:
+                    source.rollback()
+                else:
+                    source.close()
+        if problems:
+            raise StoreCorrupt(f"{self.name} is damaged and was not copied: {problems[0]}")
 
     # --- housekeeping -----------------------------------------------------------------------------------------------
 
@@ -516,21 +544,60 @@ class SqliteEngine:
         return StoreFailed(f"{self.name}: {error}")
 
     # --- forked children --------------------------------------------------------------------------------------------
+    # SQLite keeps its locks on a file by process, in memory that a forked child gets a copy of. A child that opens the
+    # file anew still believes to hold locks that only its parent has; once the parent closes the file, its last user
+    # takes the log away from under the child, and what the child writes is lost. So no connection may be open at the
+    # moment of a fork: the parent's are closed before it and opened again after it.
 
-    def _after_fork(self) -> None:
-        """In a forked child: leave the parent's connections alone, and start with none.
+    def before_fork(self) -> None:
+        """Wait for the calls under way, and close every connection that is not in a transaction."""
+        self._held = [lock for lock in (self._write_lock, self._guard) if lock.acquire(True, FORK_PATIENCE_SECONDS)]
+        self._left_open = len(self._held) < 2  # somebody works on a connection
+        self._reopened: list[_Connection] = []
+        for connection in self._connections if self._path is not None and not self._closed else ():
+            if not connection.lock.acquire(True, FORK_PATIENCE_SECONDS):
+                self._left_open = True
+                continue
+            self._held.append(connection.lock)
+            if connection.depth or connection.raw.in_transaction:
+                self._left_open = True
+            else:
+                connection.raw.close()
+                self._reopened.append(connection)
 
-        They must not be closed either. SQLite would find itself the last user of the file, by locks that a child
-        does not have, and might take the log away from under the parent.
-        """
+    def after_fork_in_parent(self) -> None:
+        for connection in self._reopened:
+            with suppress(TtlStoreError):  # calls on it will tell
+                connection.raw = self._open()
+        self._release_held()
+
+    def after_fork_in_child(self) -> None:
         if self._path is None:  # the child's memory is a copy, and so is the store in it
-            self._memory.lock = self._write_lock = threading.RLock()
+            if self._write_lock not in self._held:  # the copy was made in a transaction of a thread that is not here
+                self._write_lock = self._memory.lock = threading.RLock()
+                self._memory.depth = 0
+                self._memory.raw.rollback()
             self._guard = threading.Lock()
+            self._release_held()
             return
         for connection in self._connections:
-            for never_freed in (connection, connection.raw):
-                ctypes.pythonapi.Py_IncRef(ctypes.py_object(never_freed))
-        self._start()
+            if connection not in self._reopened:  # not even to be closed: that would write
+                for never_freed in (connection, connection.raw):
+                    ctypes.pythonapi.Py_IncRef(ctypes.py_object(never_freed))
+        if self._left_open:
+            self._unusable = True
+            self._local = threading.local()
+            self._guard = threading.Lock()
+            self._release_held()
+        else:
+            self._start()
+
+    def _release_held(self) -> None:
+        for lock in self._held:
+            with suppress(RuntimeError):  # the guard is another in a child
+                lock.release()
+        self._held = []
+        self._reopened = []
 
 
 def _is_busy(error: sqlite3.Error) -> bool:
@@ -540,15 +607,3 @@ def _is_busy(error: sqlite3.Error) -> bool:
 
 def _literal(sql: str) -> Prepared:
     return Prepared(sql, lambda values: values)
-
-
-_engines: weakref.WeakSet[SqliteEngine] = weakref.WeakSet()
-
-
-def _forked() -> None:
-    for engine in _engines:
-        engine._after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)

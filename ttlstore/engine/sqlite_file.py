@@ -39,11 +39,14 @@ def inspect_file(path: str, *, create: bool) -> None:
         raise
     except OSError as error:
         raise CannotOpen(f"{path} cannot be read: {error.strerror}") from None
-    if not header:
-        return  # an empty file, as tempfile makes them, is a new store
+    if header:  # an empty file, as tempfile makes them, is a new store
+        _check_header(path, header)
+    if not (os.access(path, os.W_OK) and os.access(folder, os.W_OK)):
+        raise CannotOpen(f"{path} is read-only: the file and its folder must be writable")
+
+
+def _check_header(path: str, header: bytes) -> None:
     if not header.startswith(_MAGIC) or len(header) < _HEADER_BYTES:
         raise NotAStore(f"{path} is not a ttlstore: it is not an SQLite database; it was left as it is")
     if int.from_bytes(header[_APPLICATION_ID_AT : _APPLICATION_ID_AT + 4]) != APPLICATION_ID:
         raise NotAStore(f"{path} is an SQLite database of another application; it was left as it is")
-    if not (os.access(path, os.W_OK) and os.access(folder, os.W_OK)):
-        raise CannotOpen(f"{path} is read-only: the file and its folder must be writable")
