@@ -29,8 +29,7 @@ lint: $(READY) ## style and types
 
 .PHONY: test
 test: lint ## lint, types and all tests, with coverage
-	$(BIN)/coverage run -m pytest
-	$(BIN)/coverage report --skip-covered --fail-under=90
+	$(BIN)/pytest --numprocesses=auto --cov --cov-report=term:skip-covered --cov-fail-under=90
 
 .PHONY: bench
 bench: $(READY) ## speed, as ratios to hand-written SQLite and to diskcache
