@@ -14,7 +14,7 @@ from ttlstore.cli.times import format_duration, format_time
 if TYPE_CHECKING:
     from ttlstore.insight import ForecastInterval
 
-BAR_WIDTH = 40  # characters
+BAR_WIDTH = 30  # characters
 
 
 @store_command("forecast")
