@@ -32,7 +32,9 @@ class Engine(Protocol):
     """What the layers above need of a database."""
 
     name: str
-    """What was opened, for messages."""
+    """What was opened, for messages: without a password."""
+    description: str
+    """The database and its version."""
     statements: Statements
     prepare: Prepare
 

@@ -97,6 +97,7 @@ class SqliteEngine:
             needed = ".".join(map(str, OLDEST_SQLITE))
             raise CannotOpen(f"ttlstore needs SQLite {needed} or later, and this Python has {sqlite3.sqlite_version}")
         self.name = path or ":memory:"
+        self.description = f"SQLite {sqlite3.sqlite_version}"
         self.statements = _statements()
         self.prepare = prepare
         self._path = None if path is None else os.path.abspath(path)
