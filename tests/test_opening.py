@@ -18,7 +18,7 @@ from ttlstore.schema import HEAD
 
 
 def pragma(store: Store, name: str) -> Any:
-    return store._engine._connection().raw.execute(f"PRAGMA {name}").fetchone()[0]  # type: ignore[attr-defined]
+    return store._engine._connections.mine().raw.execute(f"PRAGMA {name}").fetchone()[0]  # type: ignore[attr-defined]
 
 
 # --- a new store ------------------------------------------------------------------------------------------------------
