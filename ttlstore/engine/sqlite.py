@@ -23,8 +23,9 @@ from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
 from ttlstore import forks
-from ttlstore.engine import Durability, Progress, Row, Space
+from ttlstore.engine import Durability, Json, Progress, Row, Space
 from ttlstore.engine.sqlite_file import APPLICATION_ID, inspect_file
+from ttlstore.engine.sqlite_json import SqliteJson
 from ttlstore.engine.turn import turn
 from ttlstore.errors import (
     CannotOpen,
@@ -37,6 +38,7 @@ from ttlstore.errors import (
     StoreReadOnly,
     TtlStoreError,
 )
+from ttlstore.schema import index_prefix
 from ttlstore.statements import Prepared, Statements, Values, preparing_for
 
 T = TypeVar("T")
@@ -98,6 +100,7 @@ class SqliteEngine:
         self.name = path or ":memory:"
         self.statements = _statements()
         self.prepare = prepare
+        self.json: Json = SqliteJson()
         self._path = None if path is None else os.path.abspath(path)
         self._durability = durability
         self._busy_timeout = busy_timeout
@@ -183,6 +186,18 @@ class SqliteEngine:
                 return connection.raw.executemany(statement.sql, map(statement.arrange, rows)).rowcount
         except sqlite3.Error as error:
             raise self._translated(error) from error
+
+    # --- indexes ----------------------------------------------------------------------------------------------------
+
+    def indexes(self, collection: int) -> frozenset[str]:
+        names = _literal("SELECT name FROM sqlite_master WHERE type = 'index' AND name GLOB ?")
+        return frozenset(row[0] for row in self.all(names, (f"{index_prefix(collection)}*",)))
+
+    def define(self, statement: str) -> None:
+        connection = self._connection()
+        with connection.lock:
+            self._require_transaction(connection)
+            self._run(connection, statement)
 
     # --- transactions -----------------------------------------------------------------------------------------------
 
@@ -323,7 +338,7 @@ class SqliteEngine:
             f"wal_autocheckpoint = {CHECKPOINT_PAGES}",
             f"journal_size_limit = {WAL_LIMIT_BYTES}",
             "cell_size_check = ON",
-            "trusted_schema = OFF",
+            "trusted_schema = ON",  # else no index may look into JSON; we add no functions that a file could misuse
         ):
             raw.execute(f"PRAGMA {setting}")
 
@@ -532,6 +547,8 @@ class SqliteEngine:
                 return CannotOpen(f"{self.name} cannot be opened: {error}")
             case sqlite3.SQLITE_TOOBIG:
                 return InvalidDocument("the document is larger than SQLite can store")
+        if "malformed JSON" in str(error):
+            return StoreCorrupt(f"a document in {self.name} is damaged: {error}")
         return StoreFailed(f"{self.name}: {error}")
 
     def _translated_by_type(self, error: sqlite3.Error) -> TtlStoreError:
