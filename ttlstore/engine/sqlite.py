@@ -337,9 +337,12 @@ class SqliteEngine:
 
     @staticmethod
     def _set_up_store(raw: sqlite3.Connection) -> None:
-        if raw.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-            raw.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            raw.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        # As one change: a file that was left half set up would not be known as ours again.
+        with raw:
+            raw.execute("BEGIN")  # not IMMEDIATE: that makes the first page, and auto_vacuum must be known before
+            if raw.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+                raw.execute("PRAGMA auto_vacuum = INCREMENTAL")
+                raw.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         raw.execute("PRAGMA journal_mode = WAL")  # memory has no journal, and stays as it is
 
     def close(self) -> None:
