@@ -75,12 +75,13 @@ def _statements() -> Statements:
 class _Connection:
     """A connection of the driver, the lock that guards it, and how deep in transactions it is."""
 
-    __slots__ = ("__weakref__", "depth", "lock", "raw", "version", "writer")
+    __slots__ = ("__weakref__", "afterwards", "depth", "lock", "raw", "version", "writer")
 
     def __init__(self, raw: sqlite3.Connection, lock: threading.RLock) -> None:
         self.raw = raw
         self.lock = lock
         self.depth = 0
+        self.afterwards: set[Callable[[], None]] = set()  # what is done after the transaction
         self.version: int | None = None  # of the data, when it was last asked for
         self.writer = 0  # the thread that is in the transaction: others may share the connection
 
@@ -96,6 +97,7 @@ class SqliteEngine:
             needed = ".".join(map(str, OLDEST_SQLITE))
             raise CannotOpen(f"ttlstore needs SQLite {needed} or later, and this Python has {sqlite3.sqlite_version}")
         self.name = path or ":memory:"
+        self.description = f"SQLite {sqlite3.sqlite_version}"
         self.statements = _statements()
         self.prepare = prepare
         self._path = None if path is None else os.path.abspath(path)
@@ -235,6 +237,8 @@ class SqliteEngine:
                 raise
             finally:
                 connection.depth -= 1
+                while connection.afterwards and not connection.depth:
+                    connection.afterwards.pop()()
         finally:
             self._write_lock.release()
 
@@ -243,6 +247,9 @@ class SqliteEngine:
         if self._closed:
             raise StoreClosed(f"{self.name} is closed")
         return connection.depth > 0 and connection.writer == threading.get_ident()
+
+    def after_transaction(self, action: Callable[[], None]) -> None:
+        self._connection().afterwards.add(action)
 
     def _run(self, connection: _Connection, sql: str) -> None:
         with connection.lock:
