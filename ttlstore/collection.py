@@ -224,6 +224,7 @@ class Collection:
         """What `configure(default_ttl=…)` would hide and revive at this moment. Changes nothing. Raises InvalidTtl."""
         new_default_ttl = check_default_ttl(default_ttl)
         with self._insight() as insight:
+            check_ttl_and_indexing(new_default_ttl, self.indexing)
             return insight.preview(new_default_ttl)
 
     @contextmanager

@@ -64,6 +64,8 @@ class VacuumReport:
     batches: int
     pages_returned: int
     """To the file system."""
+    bytes_returned: int
+    """The same in bytes."""
     seconds: float
     finished: bool
     """Whether nothing is left to do."""
@@ -172,7 +174,8 @@ class Vacuum:
                 (self.stats.deleted, self.stats.batches, self.stats.pages_returned), before, strict=True
             )
         )
-        return VacuumReport(deleted, batches, pages, time.monotonic() - start, finished, self.stats.holding)
+        returned = pages * self._engine.space().page_bytes
+        return VacuumReport(deleted, batches, pages, returned, time.monotonic() - start, finished, self.stats.holding)
 
     def _work(self, pause: Callable[[float], object], over: Callable[[], bool]) -> bool:
         """Go on until nothing is left to do, and tell whether that was reached."""

@@ -33,7 +33,9 @@ class Engine(Protocol):
     """What the layers above need of a database."""
 
     name: str
-    """What was opened, for messages."""
+    """What was opened, for messages: without a password."""
+    description: str
+    """The database and its version."""
     statements: Statements
     prepare: Prepare
     json: Json
@@ -73,6 +75,9 @@ class Engine(Protocol):
 
     def in_transaction(self) -> bool:
         """Whether this thread is inside `writing()`."""
+
+    def after_transaction(self, action: Callable[[], None]) -> None:
+        """Have something done once the transaction that this thread is in has ended, one way or the other."""
 
     def housekeeping(self) -> AbstractContextManager[None]:
         """Inside, this thread writes what may be lost with the power, so that the lock is not held for the disk."""

@@ -77,12 +77,13 @@ def _statements() -> Statements:
 class _Connection:
     """A connection of the driver, the lock that guards it, and how deep in transactions it is."""
 
-    __slots__ = ("__weakref__", "depth", "lock", "raw", "version", "writer")
+    __slots__ = ("__weakref__", "afterwards", "depth", "lock", "raw", "version", "writer")
 
     def __init__(self, raw: sqlite3.Connection, lock: threading.RLock) -> None:
         self.raw = raw
         self.lock = lock
         self.depth = 0
+        self.afterwards: set[Callable[[], None]] = set()  # what is done after the transaction
         self.version: int | None = None  # of the data, when it was last asked for
         self.writer = 0  # the thread that is in the transaction: others may share the connection
 
@@ -98,6 +99,7 @@ class SqliteEngine:
             needed = ".".join(map(str, OLDEST_SQLITE))
             raise CannotOpen(f"ttlstore needs SQLite {needed} or later, and this Python has {sqlite3.sqlite_version}")
         self.name = path or ":memory:"
+        self.description = f"SQLite {sqlite3.sqlite_version}"
         self.statements = _statements()
         self.prepare = prepare
         self.json: Json = SqliteJson()
@@ -250,6 +252,8 @@ class SqliteEngine:
                 raise
             finally:
                 connection.depth -= 1
+                while connection.afterwards and not connection.depth:
+                    connection.afterwards.pop()()
         finally:
             self._write_lock.release()
 
@@ -258,6 +262,9 @@ class SqliteEngine:
         if self._closed:
             raise StoreClosed(f"{self.name} is closed")
         return connection.depth > 0 and connection.writer == threading.get_ident()
+
+    def after_transaction(self, action: Callable[[], None]) -> None:
+        self._connection().afterwards.add(action)
 
     def _run(self, connection: _Connection, sql: str) -> None:
         with connection.lock:
@@ -352,9 +359,12 @@ class SqliteEngine:
 
     @staticmethod
     def _set_up_store(raw: sqlite3.Connection) -> None:
-        if raw.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-            raw.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            raw.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        # As one change: a file that was left half set up would not be known as ours again.
+        with raw:
+            raw.execute("BEGIN")  # not IMMEDIATE: that makes the first page, and auto_vacuum must be known before
+            if raw.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+                raw.execute("PRAGMA auto_vacuum = INCREMENTAL")
+                raw.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         raw.execute("PRAGMA journal_mode = WAL")  # memory has no journal, and stays as it is
 
     def close(self) -> None:
