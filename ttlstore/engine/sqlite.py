@@ -23,7 +23,8 @@ from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
 from ttlstore import forks
-from ttlstore.engine import Durability, Json, Progress, Row, Space
+from ttlstore.engine import Durability, Progress, Row, Space
+from ttlstore.engine.json import Json
 from ttlstore.engine.sqlite_file import APPLICATION_ID, inspect_file
 from ttlstore.engine.sqlite_json import SqliteJson
 from ttlstore.engine.turn import turn
