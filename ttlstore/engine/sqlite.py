@@ -14,8 +14,10 @@ from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
 from ttlstore.engine import Durability, Progress, Row, Space
+from ttlstore.engine.json import Json
 from ttlstore.engine.sqlite_connections import Connection, Connections
 from ttlstore.engine.sqlite_file import APPLICATION_ID, inspect_file
+from ttlstore.engine.sqlite_json import SqliteJson
 from ttlstore.engine.sqlite_patience import Patience, is_busy
 from ttlstore.engine.turn import turn
 from ttlstore.errors import (
@@ -24,6 +26,7 @@ from ttlstore.errors import (
     StoreCorrupt,
     StoreFailed,
 )
+from ttlstore.schema import index_prefix
 from ttlstore.statements import Prepared, Statements, Values, preparing_for
 
 OLDEST_SQLITE = (3, 38, 0)  # the first whose JSON functions are always there
@@ -60,6 +63,7 @@ class SqliteEngine:
         self.description = f"SQLite {sqlite3.sqlite_version}"
         self.statements = _statements()
         self.prepare = prepare
+        self.json: Json = SqliteJson()
         self._path = None if path is None else os.path.abspath(path)
         self._busy_timeout = busy_timeout
         self._patience = Patience(self.name, busy_timeout)
@@ -135,6 +139,18 @@ class SqliteEngine:
                 return connection.raw.executemany(statement.sql, map(statement.arrange, rows)).rowcount
         except sqlite3.Error as error:
             raise self._patience.translated(error) from error
+
+    # --- indexes ----------------------------------------------------------------------------------------------------
+
+    def indexes(self, collection: int) -> frozenset[str]:
+        names = _literal("SELECT name FROM sqlite_master WHERE type = 'index' AND name GLOB ?")
+        return frozenset(row[0] for row in self.all(names, (f"{index_prefix(collection)}*",)))
+
+    def define(self, statement: str) -> None:
+        connection = self._connections.mine()
+        with connection.lock:
+            self._require_transaction(connection)
+            self._run(connection, statement)
 
     # --- transactions -----------------------------------------------------------------------------------------------
 
@@ -229,9 +245,12 @@ class SqliteEngine:
 
     @staticmethod
     def _set_up_store(raw: sqlite3.Connection) -> None:
-        if raw.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-            raw.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            raw.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        # As one change: a file that was left half set up would not be known as ours again.
+        with raw:
+            raw.execute("BEGIN")  # not IMMEDIATE: that makes the first page, and auto_vacuum must be known before
+            if raw.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+                raw.execute("PRAGMA auto_vacuum = INCREMENTAL")
+                raw.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         raw.execute("PRAGMA journal_mode = WAL")  # memory has no journal, and stays as it is
 
     def close(self) -> None:

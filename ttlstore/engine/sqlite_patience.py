@@ -71,6 +71,8 @@ class Patience:
                 return CannotOpen(f"{self._name} cannot be opened: {error}")
             case sqlite3.SQLITE_TOOBIG:
                 return InvalidDocument("the document is larger than SQLite can store")
+        if "malformed JSON" in str(error):
+            return StoreCorrupt(f"a document in {self._name} is damaged: {error}")
         return StoreFailed(f"{self._name}: {error}")
 
     def _translated_by_text(self, error: sqlite3.Error) -> TtlStoreError:
