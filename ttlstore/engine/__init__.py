@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import sqlalchemy
 
+from ttlstore.engine.json import Json
 from ttlstore.errors import CannotOpen, shown
 from ttlstore.statements import Prepare, Prepared, Statements, Values
 
@@ -32,9 +33,12 @@ class Engine(Protocol):
     """What the layers above need of a database."""
 
     name: str
-    """What was opened, for messages."""
+    """What was opened, for messages: without a password."""
+    description: str
+    """The database and its version."""
     statements: Statements
     prepare: Prepare
+    json: Json
 
     def one(self, statement: Prepared, values: Values = ()) -> Row | None:
         """The first row."""
@@ -57,6 +61,12 @@ class Engine(Protocol):
     def change_many(self, statement: Prepared, rows: list[Values]) -> int:
         """The same statement once for each of the rows, inside `writing()`."""
 
+    def indexes(self, collection: int) -> frozenset[str]:
+        """The names of the indexes that `define` made for a collection."""
+
+    def define(self, statement: str) -> None:
+        """Run a statement of `json` that makes or removes an index, inside `writing()`."""
+
     def reading(self) -> AbstractContextManager[None]:
         """What this thread reads inside is one state of the database."""
 
@@ -65,6 +75,9 @@ class Engine(Protocol):
 
     def in_transaction(self) -> bool:
         """Whether this thread is inside `writing()`."""
+
+    def after_transaction(self, action: Callable[[], None]) -> None:
+        """Have something done once the transaction that this thread is in has ended, one way or the other."""
 
     def housekeeping(self) -> AbstractContextManager[None]:
         """Inside, this thread writes what may be lost with the power, so that the lock is not held for the disk."""
