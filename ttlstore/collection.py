@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, NoReturn, TypeVar
 
-from ttlstore import patch, ttl
+from ttlstore import indexes, patch, ttl
 from ttlstore.background import BackgroundVacuum
 from ttlstore.bulk import BulkWrite
 from ttlstore.document import (
@@ -107,6 +107,8 @@ class Collection:
             self._engine.change(
                 self._statements.configure, (new_ttl, new_indexing.mode, new_indexing.paths_json(), self._id)
             )
+            if indexing is not UNSET:
+                indexes.apply(self._engine, self._id, new_indexing)
         if self._background:
             self._background.wake()
 

@@ -96,6 +96,15 @@ BY_WRITE = Index(
 )
 IN_ORDER = Index("documents_in_order", documents.c.collection_id, documents.c.seq)
 
+# The indexes that users ask for come and go with the collections' settings: no migration knows them.
+INDEXES_OF_COLLECTIONS = "documents_of_"
+
+
+def index_prefix(collection: int) -> str:
+    """How the names of the indexes of a collection begin."""
+    return f"{INDEXES_OF_COLLECTIONS}{collection:d}_"
+
+
 # Constants of the rule stand in the SQL text: bound, they would be parameters that every call has to carry.
 _SECOND: ColumnElement[int] = literal_column("1000", BigInteger)  # in milliseconds
 _NEVER: ColumnElement[int] = literal_column("-1", BigInteger)

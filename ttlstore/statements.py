@@ -297,6 +297,8 @@ class Statements:
                 collections.c.default_ttl,
                 _first(own, documents.c.ttl.is_not(None)),
                 _first(inherited, documents.c.ttl.is_(None)),
+                collections.c.indexing_mode,
+                collections.c.indexed_paths,
             )
         )
         # How many, how many bytes and the first, within (low, high] of an index.

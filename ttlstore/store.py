@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from ttlstore import engine as engines
+from ttlstore import indexes
 from ttlstore import migrate as migrations
 from ttlstore.background import BackgroundVacuum
 from ttlstore.clockguard import ClockGuard
@@ -132,7 +133,11 @@ class Store:
             )
             if not made:
                 raise CollectionExists(f"there is a collection {name!r} in {self._engine.name} already")
-            return self.collection(name)
+            collection = self.collection(name)
+            indexes.apply(self._engine, collection._id, indexing)
+        if self._background and indexing.mode == "lazy":
+            self._background.wake()
+        return collection
 
     def ensure_collection(
         self,

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import sqlalchemy
 
+from ttlstore.engine.json import Json
 from ttlstore.errors import CannotOpen, shown
 from ttlstore.statements import Prepare, Prepared, Statements, Values
 from ttlstore.ttl import Clock
@@ -42,6 +43,7 @@ class Engine(Protocol):
     """What time it is: by the database server's clock, if it has one and no other was given."""
     statement_clock: Clock
     """For the parameters of statements. Where the server's clock rules, they read it themselves and ignore these."""
+    json: Json
 
     def one(self, statement: Prepared, values: Values = ()) -> Row | None:
         """The first row."""
@@ -73,6 +75,12 @@ class Engine(Protocol):
 
     def change_many(self, statement: Prepared, rows: list[Values]) -> int:
         """The same statement once for each of the rows, inside `writing()`."""
+
+    def indexes(self, collection: int) -> frozenset[str]:
+        """The names of the indexes that `define` made for a collection."""
+
+    def define(self, statement: str) -> None:
+        """Run a statement of `json` that makes or removes an index, inside `writing()`."""
 
     def reading(self) -> AbstractContextManager[None]:
         """What this thread reads inside is one state of the database."""
