@@ -31,6 +31,11 @@ lint: $(READY) ## style and types
 test: lint ## lint, types and all tests, with coverage
 	$(BIN)/pytest --numprocesses=auto --cov --cov-report=term:skip-covered --cov-fail-under=90
 
+MINUTES ?= 5
+.PHONY: soak
+soak: $(READY) ## everything that can go wrong, for MINUTES=5; writes docs/reliability.md
+	$(BIN)/python -m tests.faults --minutes $(MINUTES) --report docs/reliability.md
+
 .PHONY: bench
 bench: $(READY) ## speed, as ratios to hand-written SQLite and to diskcache
 	$(BIN)/pip install --quiet --group bench

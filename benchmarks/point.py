@@ -41,7 +41,7 @@ class ByHand:
 
     def values(self, document: dict[str, Any]) -> tuple[Any, ...]:
         body, ts = orjson.dumps(document), time.time_ns() // 1_000_000
-        return (document["id"], "", None, ts, f"e{ts}", len(body), crc32(body, ts & 0xFFFFFFFF), body.decode(), 1)
+        return (document["id"], "", None, ts, f"e{ts}", len(body), crc32(body) ^ (ts & 0xFFFFFFFF), body.decode(), 1)
 
     def upsert(self, document: dict[str, Any]) -> None:
         self.connection.execute(self.upsert_sql, self.values(document))
