@@ -36,6 +36,10 @@ MINUTES ?= 5
 soak: $(READY) ## everything that can go wrong, for MINUTES=5; writes docs/reliability.md
 	$(BIN)/python -m tests.faults --minutes $(MINUTES) --report docs/reliability.md
 
+.PHONY: docs
+docs: $(READY) ## record what the commands in the docs print
+	$(BIN)/python -m tests.cli.tour
+
 .PHONY: bench
 bench: $(READY) ## speed, as ratios to hand-written SQLite and to diskcache
 	$(BIN)/pip install --quiet --group bench

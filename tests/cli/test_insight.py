@@ -36,7 +36,7 @@ def test_info_says_what_a_store_is(filled: str, run: Run) -> None:
     assert shown["collections"] == "1"
     assert shown["live"] == "2 documents"
     assert shown["waiting"] == "1 document (expired, not deleted yet)"
-    assert shown["vacuum"] == "1 wait to be deleted, the first for 1m 0s: see ttlstore vacuum --help"
+    assert shown["vacuum"] == "1 document to delete, the first expired 1m 0s ago: see ttlstore vacuum --help"
     run("vacuum", filled)
     assert facts(run("info", filled).stdout)["vacuum"] == "up to date"
 
@@ -44,7 +44,7 @@ def test_info_says_what_a_store_is(filled: str, run: Run) -> None:
 def test_info_tells_of_the_rows_of_dropped_collections(filled: str, run: Run) -> None:
     run("vacuum", filled)
     run("drop", filled, "carts", "--yes")
-    assert facts(run("info", filled).stdout)["vacuum"] == "2 wait to be deleted: see ttlstore vacuum --help"
+    assert facts(run("info", filled).stdout)["vacuum"] == "2 documents to delete: see ttlstore vacuum --help"
 
 
 def test_info_for_programs_is_one_record(filled: str, run: Run) -> None:
@@ -102,7 +102,7 @@ def test_a_forecast_draws_a_bar_for_each_interval(ahead: str, run: Run) -> None:
     assert first == ["30", "620", "B", "█" * 30]
     assert second == ["1", "25", "B", "█"]
     assert third == ["0", "0", "B"]
-    assert shown.stderr == "31 of 31 live documents expire within 3h, if nothing is written\n"
+    assert shown.stderr == "31 of 31 live documents would expire within 3h, if nothing is written\n"
 
 
 def test_a_forecast_for_programs_has_the_numbers(ahead: str, run: Run, clock: FakeClock) -> None:

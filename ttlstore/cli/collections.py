@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ttlstore.cli import opening
 from ttlstore.cli.opening import opened
 from ttlstore.cli.output import Record, counted, format_bytes, format_option, show
 from ttlstore.cli.params import DEFAULT_TTL, collection_argument, store_command, yes_option
@@ -37,10 +36,10 @@ def collections_command(db: str, format: str) -> None:
 def _records(store: "Store") -> Iterator[Record]:
     for collection in store.list_collections():
         with suppress(CollectionNotFound):  # dropped by another meanwhile
-            yield _record(collection)
+            yield _record(collection, store.now())
 
 
-def _record(collection: "Collection") -> Record:
+def _record(collection: "Collection", now: float) -> Record:
     indexing, stats = collection.indexing, collection.stats()
     return {
         "name": collection.name,
@@ -53,6 +52,7 @@ def _record(collection: "Collection") -> Record:
         "waiting_documents": stats.waiting_documents,
         "waiting_bytes": stats.waiting_bytes,
         "next_expiry": stats.next_expiry,
+        "next_expiry_seconds": None if stats.next_expiry is None else stats.next_expiry - now,
     }
 
 
@@ -65,9 +65,7 @@ def _for_people(record: Record) -> Record:
         "live": record["live_documents"],
         "waiting": record["waiting_documents"],
         "size": format_bytes(record["live_bytes"] + record["waiting_bytes"]),
-        "next expiry": "never"
-        if record["next_expiry"] is None
-        else f"in {format_left(record['next_expiry'] - opening.clock())}",
+        "next expiry": "never" if record["next_expiry"] is None else f"in {format_left(record['next_expiry_seconds'])}",
     }
 
 

@@ -16,6 +16,10 @@ class Wrapped(str):
     """A text that may go on in the next line where the screen is too narrow."""
 
 
+class RightAligned(str):
+    """A text that stands to the right of its column, as numbers do."""
+
+
 class Cut(str):
     """A text whose end may be left out there."""
 
@@ -33,7 +37,7 @@ def table(rows: Sequence[Row], width: int) -> "RenderableType":
         made.add_column(
             title,
             width=fitting,
-            justify="right" if isinstance(value, int) else "left",
+            justify="right" if isinstance(value, int | RightAligned) else "left",
             no_wrap=isinstance(value, Cut),
             overflow="ellipsis" if isinstance(value, Cut) else "fold",
         )
