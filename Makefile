@@ -29,8 +29,12 @@ lint: $(READY) ## style and types
 
 .PHONY: test
 test: lint ## lint, types and all tests, with coverage
-	$(BIN)/coverage run -m pytest
-	$(BIN)/coverage report --skip-covered --fail-under=90
+	$(BIN)/pytest --numprocesses=auto --cov --cov-report=term:skip-covered --cov-fail-under=90
+
+MINUTES ?= 5
+.PHONY: soak
+soak: $(READY) ## everything that can go wrong, for MINUTES=5; writes docs/reliability.md
+	$(BIN)/python -m tests.faults --minutes $(MINUTES) --report docs/reliability.md
 
 $(VENV)/.bench: $(READY)
 	$(BIN)/pip install --quiet --group bench

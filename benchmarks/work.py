@@ -90,7 +90,9 @@ def load(peer: Peer, plan: Plan) -> float:
         start = time.perf_counter()
         peer.load(documents)
         taken += time.perf_counter() - start
-    return taken / plan.size
+    start = time.perf_counter()
+    peer.loaded()
+    return (taken + time.perf_counter() - start) / plan.size
 
 
 def read(peer: Peer, plan: Plan) -> float:

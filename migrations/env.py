@@ -12,11 +12,16 @@ from alembic import context
 from alembic.util import CommandError
 
 from ttlstore.migrate import migrating
-from ttlstore.schema import metadata
+from ttlstore.schema import INDEXES_OF_COLLECTIONS, metadata
+
+
+def is_ours(name: str | None, kind: str, parents: object) -> bool:
+    """Whether migrations look after it: not the indexes that collections' settings ask for."""
+    return kind != "index" or not (name or "").startswith(INDEXES_OF_COLLECTIONS)
 
 
 def run(connection: sqlalchemy.Connection) -> None:
-    context.configure(connection=connection, target_metadata=metadata)
+    context.configure(connection=connection, target_metadata=metadata, include_name=is_ours)
     with context.begin_transaction():
         context.run_migrations()
 

@@ -80,6 +80,16 @@ def test_dropping_a_collection_wakes_it(path: Path) -> None:
         until(lambda: rows(store) == 0)
 
 
+def test_what_it_could_not_see_before_the_end_of_a_transaction_is_seen_after_it(path: Path) -> None:
+    with ttlstore.open(path) as store:
+        until(lambda: asleep(store))
+        looks = Looks(store)
+        with store.transaction():
+            store.create_collection("sessions", default_ttl=1).create({"id": "a"})
+            until(lambda: looks.count > 0 and asleep(store))  # in vain
+        until(lambda: rows(store) == 0 and store.stats().vacuum.deleted == 1)
+
+
 def test_in_memory_too() -> None:
     with ttlstore.open(":memory:") as store:
         store.create_collection("sessions", default_ttl=1).create({"id": "a"})

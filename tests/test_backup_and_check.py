@@ -142,6 +142,15 @@ def test_an_undamaged_store_has_nothing_wrong(store: Store, clock: FakeClock) ->
     assert store.check() == []
 
 
+def test_a_check_tells_how_far_it_is(store: Store, clock: FakeClock) -> None:
+    store.create_collection("c", default_ttl=10).create_many({"id": str(number)} for number in range(1200))
+    clock.advance(10)
+    store.collection("c").create({"id": "live"})
+    told: list[tuple[int, int]] = []
+    assert store.check(progress=lambda checked, total: told.append((checked, total))) == []
+    assert told == [(500, 1201), (1000, 1201), (1201, 1201)]
+
+
 def flip(path: Path, needle: bytes, replacement: bytes) -> None:
     content = path.read_bytes()
     assert content.count(needle) >= 1

@@ -172,7 +172,9 @@ def test_what_is_not_json_is_refused_by_its_path(
     assert list(archive) == [before]
 
 
-@pytest.mark.parametrize("document", [None, [], "{}", 1, b"{}", [("id", "a")], object()], ids=repr)
+@pytest.mark.parametrize(
+    "document", [None, [], "{}", 1, b"{}", [("id", "a")], pytest.param(object(), id="object")], ids=repr
+)
 def test_a_document_is_a_dict(archive: Collection, document: Any) -> None:
     for verb in (archive.create, archive.upsert, archive.replace):
         with pytest.raises(InvalidDocument, match="must be a dict"):

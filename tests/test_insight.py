@@ -1,5 +1,6 @@
 """Statistics, forecast, preview and recovery: what they say is what the verbs then show."""
 
+import sqlite3
 from datetime import timedelta
 
 import pytest
@@ -66,6 +67,7 @@ def test_stats_of_a_store_add_up_its_collections(store: Store, clock: FakeClock)
     assert (stats.collections, stats.live_documents, stats.waiting_documents) == (3, 2, 4)
     assert stats.live_bytes == sum(store.collection(name).stats().live_bytes for name in "abc")
     assert stats.next_expiry == clock() + 5
+    assert stats.engine == f"SQLite {sqlite3.sqlite_version}"
     assert stats.file_bytes > 0
     report = store.vacuum()
     assert store.stats().vacuum.deleted == report.deleted == 4
@@ -150,6 +152,12 @@ def test_a_preview_says_what_the_change_then_does(
 def test_a_preview_of_an_invalid_default_is_refused(sessions: Collection) -> None:
     with pytest.raises(InvalidTtl, match="got 0"):
         sessions.preview_ttl(0)
+
+
+def test_a_preview_of_a_change_that_would_be_refused_is_refused(store: Store) -> None:
+    unindexed = store.create_collection("unindexed", indexing="none")
+    with pytest.raises(InvalidTtl, match="indexing"):
+        unindexed.preview_ttl(60)
 
 
 def test_insight_into_a_dropped_collection_is_refused(store: Store, sessions: Collection) -> None:

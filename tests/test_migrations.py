@@ -15,7 +15,7 @@ import ttlstore
 from tests.files import everything_in
 from tests.golden.make import DOCUMENTS, WRITTEN_AT
 from ttlstore import migrate
-from ttlstore.schema import HEAD, metadata
+from ttlstore.schema import HEAD, INDEXES_OF_COLLECTIONS, metadata
 from ttlstore.testing import FakeClock
 
 CHECKOUT = Path(__file__).parent.parent
@@ -47,7 +47,7 @@ def schema_of(connection: sqlite3.Connection) -> dict[str, str]:
     return {
         name: re.sub(r"\s*([(),])\s*", r"\1", re.sub(r"\s+", " ", sql.replace('"', ""))).strip()
         for name, sql in rows
-        if not name.startswith(("sqlite_", "alembic_"))
+        if not name.startswith(("sqlite_", "alembic_", INDEXES_OF_COLLECTIONS))
     }
 
 

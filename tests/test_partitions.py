@@ -121,7 +121,9 @@ def test_a_partition_key_is_a_scalar(orders: Collection, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [math.nan, math.inf, -math.inf, "a\0b", "\ud800", 2**64, 10**30, b"x", object()], ids=repr
+    "value",
+    [math.nan, math.inf, -math.inf, "a\0b", "\ud800", 2**64, 10**30, b"x", pytest.param(object(), id="object")],
+    ids=repr,
 )
 def test_a_partition_that_no_document_can_be_in_is_refused(orders: Collection, value: Any) -> None:
     orders.create(order(None))

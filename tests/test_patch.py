@@ -176,7 +176,9 @@ def test_a_refused_operation_takes_all_others_back(
     assert collection.read("a") == before
 
 
-@pytest.mark.parametrize("operations", [None, "set", {}, {"op": "set"}, 5, iter([])], ids=repr)
+@pytest.mark.parametrize(
+    "operations", [None, "set", {}, {"op": "set"}, 5, pytest.param(iter([]), id="iterator")], ids=repr
+)
 def test_a_patch_is_a_list(collection: Collection, operations: Any) -> None:
     with pytest.raises(InvalidPatch, match="a patch is a list"):
         collection.patch("a", operations)
@@ -205,7 +207,9 @@ def test_the_callers_operations_are_not_changed(collection: Collection) -> None:
     assert collection.patch("a", operations)["basket"] == {"items": [1]}
 
 
-@pytest.mark.parametrize("value", [float("nan"), object(), b"x", {1: 2}, "\ud800", 2**63, (1,), 2**64], ids=repr)
+@pytest.mark.parametrize(
+    "value", [float("nan"), pytest.param(object(), id="object"), b"x", {1: 2}, "\ud800", 2**63, (1,), 2**64], ids=repr
+)
 @pytest.mark.parametrize("verb", ["set", "add", "replace"])
 def test_a_value_that_is_not_json_is_refused(collection: Collection, verb: str, value: Any) -> None:
     before = collection.read("a")

@@ -253,15 +253,27 @@ def test_stops_when_its_time_is_over(store: Store, sessions: Collection, clock: 
 # --- space ----------------------------------------------------------------------------------------------------------
 
 
+def test_tells_how_far_it_is(store: Store, sessions: Collection, clock: FakeClock) -> None:
+    sessions.create_many({"id": str(number)} for number in range(100))
+    clock.advance(10)
+    told: list[tuple[int, int]] = []
+    store.vacuum(progress=lambda deleted, total: told.append((deleted, total)))
+    assert told == sorted(told)
+    assert told[0][0] < 100
+    assert told[-1] == (100, 100)
+
+
 def test_the_file_gives_the_space_back(file_store: Store, path: Path, clock: FakeClock) -> None:
     empty = file_store.stats().file_bytes
     sessions = file_store.create_collection("sessions", default_ttl=10)
     sessions.create_many({"id": f"{number}", "text": "x" * 500} for number in range(5000))
-    assert file_store.stats().file_bytes > 10 * empty
+    full = file_store.stats().file_bytes
+    assert full > 10 * empty
     clock.advance(10)
     report = file_store.vacuum()
     assert report.pages_returned > 0
     stats = file_store.stats()
+    assert report.bytes_returned == full - stats.file_bytes
     assert stats.free_bytes <= 0.06 * stats.file_bytes
     assert path.stat().st_size == stats.file_bytes < 2 * empty
 

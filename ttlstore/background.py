@@ -66,6 +66,11 @@ class BackgroundVacuum:
 
     def wake(self, at: float = 0) -> None:
         """Look for work, at a time of the store's clock (milliseconds) or at once."""
+        self._look(at)
+        if self._engine.in_transaction():
+            self._engine.after_transaction(self._look)  # until then there is nothing to be seen
+
+    def _look(self, at: float = 0) -> None:
         if self._thread is None and not self._stopped:
             self._start()  # in a forked child
         with self._changed:

@@ -65,6 +65,8 @@ def _check_path(path: object) -> None:
         check_text("an indexed path", path)
     except (ValueError, InvalidDocument) as error:
         raise InvalidCollection(f"an indexed path is a string such as '/address/city': {error}") from None
+    if '"' in path:
+        raise InvalidCollection(f"a property with a quotation mark in its name cannot be indexed, got {shown(path)}")
     if not all(parts):
         raise InvalidCollection(f"an indexed path must name a property between its slashes, got {shown(path)}")
 

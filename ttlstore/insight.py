@@ -44,6 +44,8 @@ class CollectionStats:
 class StoreStats:
     """A store by numbers: those of its collections together, the space it takes up, and its vacuum."""
 
+    engine: str
+    """The database that keeps it, and its version."""
     collections: int
     live_documents: int
     live_bytes: int
@@ -173,6 +175,7 @@ def store_stats(engine: Engine, now: int, vacuum: VacuumStats) -> StoreStats:
             live, waiting = live.plus(insight.live()), waiting.plus(insight.waiting())
     space = engine.space()
     return StoreStats(
+        engine.description,
         collections,
         live.documents,
         live.bytes,

@@ -1,5 +1,6 @@
 """Bring a store's schema to a revision, by the migrations that come with the package."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import StringIO
@@ -89,28 +90,47 @@ def history() -> list[Revision]:
     return [Revision(script.revision, script.doc) for script in scripts]
 
 
-def init(target: str) -> str | None:
-    """Make a store, or upgrade an older one. Returns the revision it had; None: it is new."""
+class Standing(NamedTuple):
+    """Where a store stands."""
+
+    store: str
+    """Its name, as it may be shown: without a password."""
+    revision: str | None
+    """None: it has no schema yet."""
+
+
+def init(target: str) -> tuple[Standing, Standing]:
+    """Make a store, or upgrade an older one. Returns where it stood, and where it stands."""
     with _connected(target, create=True) as engine:
-        before = engine.revision()
+        before = _standing(engine)
         ensure_schema(engine, migrate=True)
-    return before
+        return before, _standing(engine)
 
 
-def current(target: str) -> str | None:
-    """The revision of a store. Raises CannotOpen or NotAStore."""
+def current(target: str) -> Standing:
+    """Where a store stands. Raises CannotOpen or NotAStore."""
     with _connected(target, create=False) as engine:
-        return engine.revision()
+        return _standing(engine)
 
 
-def change(target: str, revision: str, *, direction: Direction) -> None:
-    """Bring a store to a revision, as one transaction. Raises RevisionNotFound or SchemaTooNew."""
+def change(target: str, revision: str, *, direction: Direction) -> tuple[Standing, Standing]:
+    """Bring a store to a revision, as one transaction. Returns where it stood, and where it stands.
+
+    Raises RevisionNotFound or SchemaTooNew.
+    """
     from alembic import command
 
     _check_revision(revision)
-    with _connected(target, create=False) as engine, engine.migrating() as connection:
-        _require_known(engine)
-        getattr(command, direction)(config(connection), revision)
+    with _connected(target, create=False) as engine:
+        with engine.migrating() as connection:
+            _require_known(engine)
+            before = _standing(engine)
+            getattr(command, direction)(config(connection), revision)
+        return before, _standing(engine)
+
+
+def _standing(engine: Engine) -> Standing:
+    return Standing(engine.name, engine.revision())
 
 
 def script(target: str, revision: str, *, direction: Direction) -> str:
@@ -136,7 +156,7 @@ def migrating(target: str) -> Iterator[sqlalchemy.Connection]:
 
 @contextmanager
 def _connected(target: str, *, create: bool) -> Iterator[Engine]:
-    engine = engines.connect(target, durability="full", busy_timeout=5.0, create=create)
+    engine = engines.connect(target, clock=time.time, durability="full", busy_timeout=5.0, create=create)
     try:
         yield engine
     finally:

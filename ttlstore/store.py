@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from ttlstore import engine as engines
+from ttlstore import indexes
 from ttlstore import migrate as migrations
 from ttlstore.background import BackgroundVacuum
 from ttlstore.clockguard import ClockGuard
@@ -53,28 +54,28 @@ def open(
 
     Raises CannotOpen, NotAStore, SchemaOutdated, SchemaTooNew or StoreBusy.
     """
-    engine = engines.connect(target, durability=durability, busy_timeout=busy_timeout, create=migrate)
+    engine = engines.connect(target, clock=clock, durability=durability, busy_timeout=busy_timeout, create=migrate)
     try:
         migrations.ensure_schema(engine, migrate=migrate)
     except BaseException:
         engine.close()
         raise
-    return Store(engine, clock, vacuum)
+    # A clock of the caller's own may jump as it likes.
+    return Store(engine, vacuum, ClockGuard(engine.clock) if clock is time.time else None)
 
 
 class Store:
     """An open store. May be used from many threads, and left to forked children; close it, or use it with `with`."""
 
-    def __init__(self, engine: Engine, clock: Clock, vacuum: bool | VacuumPolicy) -> None:
+    def __init__(self, engine: Engine, vacuum: bool | VacuumPolicy, guard: ClockGuard | None) -> None:
         self._engine = engine
         self._statements = engine.statements
-        self._clock = clock
+        self._clock = engine.clock
+        self._guard = guard
         policy = vacuum if isinstance(vacuum, VacuumPolicy) else VacuumPolicy()
-        # A clock of the caller's own may jump as it likes.
-        self._guard = ClockGuard(clock) if clock is time.time else None
-        self._vacuum = Vacuum(engine, clock, self._guard, policy)
+        self._vacuum = Vacuum(engine, self._clock, guard, policy)
         self._background = (
-            BackgroundVacuum(self._vacuum, engine, clock, policy.grace_milliseconds()) if vacuum else None
+            BackgroundVacuum(self._vacuum, engine, self._clock, policy.grace_milliseconds()) if vacuum else None
         )
 
     def __repr__(self) -> str:
@@ -87,6 +88,11 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @property
+    def name(self) -> str:
+        """What was opened, as it may be shown: without a password."""
+        return self._engine.name
 
     def close(self) -> None:
         """Wait for the calls under way and give the file back. Calls after that raise StoreClosed."""
@@ -114,9 +120,7 @@ class Store:
         indexing = IndexingPolicy.of(indexing)
         check_ttl_and_indexing(default_ttl, indexing)
         with self._engine.writing():
-            if self._find(name) is not None:
-                raise CollectionExists(f"there is a collection {name!r} in {self._engine.name} already")
-            self._engine.change(
+            made = self._engine.change(
                 self._statements.create_collection,
                 (
                     name,
@@ -127,7 +131,13 @@ class Store:
                     present(self._clock),
                 ),
             )
-            return self.collection(name)
+            if not made:
+                raise CollectionExists(f"there is a collection {name!r} in {self._engine.name} already")
+            collection = self.collection(name)
+            indexes.apply(self._engine, collection._id, indexing)
+        if self._background and indexing.mode == "lazy":
+            self._background.wake()
+        return collection
 
     def ensure_collection(
         self,
@@ -170,7 +180,7 @@ class Store:
 
     def _collection(self, settings: Row) -> Collection:
         id, name, partition_key, *_ = settings
-        return Collection(self._engine, self._clock, self._background, id, name, partition_key)
+        return Collection(self._engine, self._background, id, name, partition_key)
 
     # --- the whole store --------------------------------------------------------------------------------------------
 
@@ -182,9 +192,20 @@ class Store:
         """
         return self._engine.writing()
 
-    def vacuum(self, *, max_seconds: float | None = None) -> VacuumReport:
-        """Delete the rows of expired documents now, in batches, and give the space back; for so long at most."""
-        return self._vacuum.run(pause=time.sleep, max_seconds=max_seconds)
+    def vacuum(self, *, max_seconds: float | None = None, progress: Progress | None = None) -> VacuumReport:
+        """Delete the rows of expired documents now, in batches, and give the space back; for so long at most.
+
+        `progress` is told after each batch how many rows are deleted, of how many that waited at the start.
+        """
+        if progress is None:
+            return self._vacuum.run(pause=time.sleep, max_seconds=max_seconds)
+        waiting, before = self.stats().waiting_documents, self._vacuum.stats.deleted
+
+        def pause(seconds: float) -> None:
+            progress(self._vacuum.stats.deleted - before, waiting)
+            time.sleep(seconds)
+
+        return self._vacuum.run(pause=pause, max_seconds=max_seconds)
 
     def trust_clock(self) -> None:
         """Say that the clock is right, after it was set forward and the vacuum holds because of it."""
@@ -199,18 +220,24 @@ class Store:
         with self._engine.reading():
             return store_stats(self._engine, now, dataclasses.replace(self._vacuum.stats))
 
-    def check(self) -> list[str]:
-        """Look through the whole store for damage. Returns what is wrong, a sentence each; nothing if all is well."""
+    def check(self, *, progress: Progress = lambda checked, total: None) -> list[str]:
+        """Look through the whole store for damage. Returns what is wrong, a sentence each; nothing if all is well.
+
+        `progress` is told now and then how many of how many documents are checked, expired ones included.
+        """
         problems: list[str] = []
-        for look in (self._engine.check, self._damaged_documents):
+        for look in (self._engine.check, lambda: self._damaged_documents(progress)):
             try:
                 problems.extend(look())
             except StoreCorrupt as error:  # where looking further is not possible
                 problems.append(str(error))
         return problems
 
-    def _damaged_documents(self) -> Iterator[str]:
-        after = 0
+    def _damaged_documents(self, progress: Progress) -> Iterator[str]:
+        after = checked = total = 0
+        with suppress(StoreCorrupt):  # a broken index cannot count, and the rows may be read all the same
+            stats = self.stats()
+            total = stats.live_documents + stats.waiting_documents
         while rows := self._engine.all(self._statements.rows, (after, CHECKED_ROWS)):
             for partition_key, seq, partition, id, ttl, size, *stored in rows:
                 after = seq
@@ -226,6 +253,8 @@ class Store:
                     size,
                 ):
                     yield f"document {id!r}: its row and its body do not say the same"
+            checked += len(rows)
+            progress(checked, max(checked, total))
 
     def backup(self, path: str | os.PathLike[str], *, progress: Progress = lambda copied, total: None) -> None:
         """Copy the store to a new file, as it is at one moment, while others go on working. Raises CannotOpen.

@@ -3,13 +3,16 @@
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
 
+from ttlstore import indexes
 from ttlstore.clockguard import ClockGuard
 from ttlstore.engine import Engine
-from ttlstore.errors import shown
+from ttlstore.errors import StoreBusy, shown
+from ttlstore.indexing import IndexingPolicy
 from ttlstore.statements import Prepared
 from ttlstore.ttl import Clock, present
 
@@ -61,6 +64,8 @@ class VacuumReport:
     batches: int
     pages_returned: int
     """To the file system."""
+    bytes_returned: int
+    """The same in bytes."""
     seconds: float
     finished: bool
     """Whether nothing is left to do."""
@@ -83,7 +88,7 @@ class VacuumStats:
 
 
 class Due(NamedTuple):
-    """Some of a collection's rows that can be deleted from a moment (milliseconds) on."""
+    """Some of a collection's rows that can be deleted from a moment (milliseconds) on, or an index to be built."""
 
     at: int
     collection: int
@@ -117,12 +122,14 @@ class Vacuum:
         grace = self._policy.grace_milliseconds()
         schedule: list[Due] = []
         defaults: dict[int, int | None] = {}
-        for collection, name, default_ttl, first_own, first_inherited in self._engine.all(
+        for collection, name, default_ttl, first_own, first_inherited, *indexing in self._engine.all(
             self._engine.statements.next_due
         ):
             if name is None:
                 schedule.append(Due(0, collection, "dropped"))
                 continue
+            if indexes.missing(self._engine, collection, IndexingPolicy.stored(*indexing)):
+                schedule.append(Due(0, collection, "index"))
             defaults[collection] = default_ttl
             if default_ttl is not None and first_own is not None:
                 schedule.append(Due(first_own + grace, collection, "own"))
@@ -167,7 +174,8 @@ class Vacuum:
                 (self.stats.deleted, self.stats.batches, self.stats.pages_returned), before, strict=True
             )
         )
-        return VacuumReport(deleted, batches, pages, time.monotonic() - start, finished, self.stats.holding)
+        returned = pages * self._engine.space().page_bytes
+        return VacuumReport(deleted, batches, pages, returned, time.monotonic() - start, finished, self.stats.holding)
 
     def _work(self, pause: Callable[[float], object], over: Callable[[], bool]) -> bool:
         """Go on until nothing is left to do, and tell whether that was reached."""
@@ -188,22 +196,40 @@ class Vacuum:
 
     def _batch(self, due: Due) -> float:
         """Delete a batch, and tell for how long to let others go first."""
+        if due.kind == "index":
+            return self._build_index(due.collection)
         key = (due.collection, due.kind)
         rows = self._rows.get(key, FIRST_BATCH_ROWS)
-        now = present(self._clock) - self._policy.grace_milliseconds()
-        moment = () if due.kind == "dropped" else (now,)
+        now = present(self._engine.statement_clock)
+        moment = () if due.kind == "dropped" else (now, self._policy.grace_milliseconds())
         start = time.perf_counter()
         deleted = self._engine.attempt(self._deletions[due.kind], (due.collection, *moment, rows, BATCH_BYTES))
         taken = time.perf_counter() - start
         if deleted is None:
             return BUSY_SECONDS
         if due.kind == "dropped" and not deleted:
-            self._engine.attempt(self._engine.statements.forget_dropped, (due.collection,))
+            self._forget(due.collection)
         if deleted == rows or taken > BATCH_SECONDS:
             self._rows[key] = _next_size(rows, taken, MAX_BATCH_ROWS)
         self.stats.deleted += deleted
         self.stats.batches += 1
         return self._after(taken)
+
+    def _forget(self, collection: int) -> None:
+        """A dropped collection without documents, and its indexes: empty by now, they are removed in no time."""
+        with suppress(StoreBusy), self._engine.writing():
+            if self._engine.change(self._engine.statements.forget_dropped, (collection,)):
+                indexes.remove_all(self._engine, collection)
+
+    def _build_index(self, collection: int) -> float:
+        """One that a lazy collection still lacks; whole, however long that takes: an index is not built by halves."""
+        with self._engine.writing():
+            settings = self._engine.one(self._engine.statements.collection, (collection,))
+            policy = IndexingPolicy.stored(*settings[-2:]) if settings else IndexingPolicy()
+            for name in indexes.missing(self._engine, collection, policy)[:1]:
+                indexes.build(self._engine, collection, policy, name)
+        self._engine.checkpoint()
+        return GAP_SECONDS
 
     def _unused_pages(self) -> int:
         if not self._can_shrink:

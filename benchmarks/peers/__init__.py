@@ -46,6 +46,9 @@ class Peer:
         """Store many documents, in the way that is meant for many."""
         raise NotOfferedError("no bulk load")
 
+    def loaded(self) -> None:
+        """What its documentation says to do after a bulk load."""
+
     def read(self, id: str) -> Document | None:
         raise NotOfferedError("no read by id")
 

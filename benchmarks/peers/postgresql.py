@@ -65,6 +65,9 @@ class PostgreSql(Peer):
     def load(self, documents: list[Document]) -> None:
         self.load_expiring(documents, TTL_SECONDS)
 
+    def loaded(self) -> None:
+        self.connection.execute("ANALYZE orders")
+
     def load_expiring(self, documents: list[Document], seconds: int) -> None:
         expires_at = self.connection.execute("SELECT now() + %s * interval '1 second'", (seconds,)).fetchone()[0]
         with self.connection.cursor().copy(COPY) as copy:

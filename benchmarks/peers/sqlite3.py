@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
-from zlib import crc32
 
 import orjson
 
 import ttlstore
 from benchmarks.peers import TTL_SECONDS, Document, Durability, Peer, bytes_below
-from ttlstore.engine.sqlite import CACHE_KIB, CHECKPOINT_PAGES, _statements
+from ttlstore.document import checksum_of
+from ttlstore.engine.sqlite import _statements
+from ttlstore.engine.sqlite_connections import CACHE_KIB, CHECKPOINT_PAGES
 
 READ, UPSERT, EVERYTHING, COUNT = (getattr(_statements(), name) for name in ("read", "upsert", "all_in_order", "count"))
 BATCH_ROWS = 1000  # as in the store's bulk writes
@@ -45,7 +46,7 @@ class ByHand(Peer):
         self.writes = count()
 
     def read(self, id: str) -> Document | None:
-        row = self.connection.execute(READ.sql, (id, "", time.time_ns() // 1_000_000, 1)).fetchone()
+        row = self.connection.execute(READ.sql, READ.arrange((id, "", time.time_ns() // 1_000_000, 1))).fetchone()
         if row[0] is None:
             return None
         found: Document = orjson.loads(row[0])
@@ -54,7 +55,7 @@ class ByHand(Peer):
 
     def values(self, document: Document) -> tuple[Any, ...]:
         body, ts = orjson.dumps(document), time.time_ns() // 1_000_000
-        etag, checksum = f"e{next(self.writes)}", crc32(body, ts & 0xFFFFFFFF)
+        etag, checksum = f"e{next(self.writes)}", checksum_of(body, ts)
         return (document["id"], "", document.get("ttl"), ts, etag, len(body), checksum, body.decode(), 1)
 
     def upsert(self, document: Document) -> None:
@@ -68,7 +69,8 @@ class ByHand(Peer):
             self.connection.execute("COMMIT")
 
     def all(self) -> Iterable[Document]:
-        for _, _, body, ts, etag, _ in self.connection.execute(EVERYTHING.sql, (1, 0, time.time_ns() // 1_000_000)):
+        values = EVERYTHING.arrange((1, 0, time.time_ns() // 1_000_000))
+        for _, _, body, ts, etag, _ in self.connection.execute(EVERYTHING.sql, values):
             found = orjson.loads(body)
             found["_ts"], found["_etag"] = ts // 1000, etag
             yield found

@@ -53,9 +53,9 @@ def test_create_refuses_what_is_no_setting(db: str, run: Run) -> None:
 def test_drop_asks_first_and_says_how_much_there_is(db: str, run: Run) -> None:
     run("put", db, "carts", '{"id": "c1"}')
     refused = run("drop", db, "carts", stdin="n\n", code=1)
-    assert "Drop 'carts' and its 1 documents?" in refused.stderr
+    assert "Drop 'carts' and its 1 document?" in refused.stderr
     run("get", db, "carts", "c1")
-    assert run("drop", db, "carts", stdin="y\n").stdout == "dropped 'carts' with 1 documents\n"
+    assert run("drop", db, "carts", stdin="y\n").stdout == "dropped 'carts' with 1 document\n"
     run("get", db, "carts", "c1", code=1)
 
 
@@ -86,6 +86,6 @@ def test_an_index_on_something_else_than_a_path_is_refused(db: str, run: Run) ->
 
 
 def test_the_indexing_mode_can_be_set(db: str, run: Run) -> None:
-    assert "mode lazy" in run("index", "mode", db, "carts", "lazy").stdout
+    assert "indexing lazy" in run("index", "mode", db, "carts", "lazy").stdout
     assert run("index", "list", db, "carts").stdout == "mode lazy\n"
     assert "TTL must be off" in run("index", "mode", db, "carts", "none", code=1).stderr

@@ -88,7 +88,7 @@ def test_check_tells_of_a_row_that_disagrees_with_its_document(db: str, run: Run
     damaged.close()
     found = run("check", db, code=1)
     assert found.stdout == "document 'c1': its row and its body do not say the same\n"
-    assert found.stderr == "Error: app.db is damaged: 1 problems; restore a backup\n"
+    assert found.stderr == "Error: app.db is damaged: 1 problem; restore a backup\n"
 
 
 def test_backup_makes_a_store_with_the_same_documents(db: str, run: Run) -> None:

@@ -85,7 +85,7 @@ def test_an_import_stops_at_a_bad_line_and_says_how_to_go_on(db: str, run: Run) 
     stopped = run("import", db, "carts", stdin=LINES + "\n{broken\n" + '{"id": "c", "n": 3}\n', code=1)
     assert stopped.stderr.startswith("Error: record 4: not JSON: ")
     assert "--errors FILE" in stopped.stderr
-    assert "2 documents are stored; continue with --skip 3" in stopped.stderr
+    assert "2 documents stored; continue with --skip 3" in stopped.stderr
     assert contents(db) == {"a": 1, "b": 2}
 
 
@@ -105,7 +105,7 @@ def test_an_import_goes_past_bad_lines_and_tells_which(db: str, run: Run) -> Non
 def test_an_import_that_was_stopped_continues_where_it_was(db: str, run: Run) -> None:
     many = "".join(f'{{"id": "{n}", "n": {n}}}\n' for n in range(2500))
     assert (
-        "2,500 documents are stored; continue with --skip 2500"
+        "2,500 documents stored; continue with --skip 2500"
         in run("import", db, "carts", stdin=many + "broken\n", code=1).stderr
     )
     with ttlstore.open(db) as store:

@@ -11,6 +11,7 @@ from importlib import import_module
 
 import click
 
+from ttlstore.cli.progress import INTERRUPTED
 from ttlstore.errors import TtlStoreError
 
 # By family, in the order of the help: the commands and the modules they are in.
@@ -20,6 +21,7 @@ COMMANDS = {
         "collections": "collections",
         "create": "collections",
         "drop": "collections",
+        "ttl": "ttl",
         "index": "index",
     },
     "Documents": {
@@ -29,8 +31,14 @@ COMMANDS = {
         "patch": "documents",
         "touch": "documents",
         "delete": "documents",
+        "recover": "recover",
+    },
+    "Insight": {
+        "stats": "stats",
+        "forecast": "forecast",
     },
     "Operation": {
+        "vacuum": "vacuum",
         "import": "transfer",
         "export": "transfer",
         "check": "stores",
@@ -76,6 +84,10 @@ class Cli(click.Group):
             # Whoever reads has seen enough. Python would complain once more when it flushes at its end.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(0)
+        except KeyboardInterrupt:
+            # Click would end with 1, as after a refusal.
+            click.echo("\ninterrupted", err=True)
+            ctx.exit(INTERRUPTED)
         except (TtlStoreError, click.ClickException) as error:
             if ctx.params["debug"]:
                 traceback.print_exc()

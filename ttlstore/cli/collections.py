@@ -1,18 +1,22 @@
 """Commands on collections."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
 
+from ttlstore.cli import opening
 from ttlstore.cli.opening import opened
-from ttlstore.cli.output import Record, format_option, show
+from ttlstore.cli.output import Record, counted, format_bytes, format_option, show
 from ttlstore.cli.params import DEFAULT_TTL, collection_argument, store_command, yes_option
-from ttlstore.cli.times import format_default_ttl
+from ttlstore.cli.times import format_default_ttl, format_left
+from ttlstore.errors import CollectionNotFound
 
 if TYPE_CHECKING:
     from ttlstore.collection import Collection
     from ttlstore.indexing import IndexedPath
+    from ttlstore.store import Store
 
 
 @store_command("collections")
@@ -26,18 +30,28 @@ def collections_command(db: str, format: str) -> None:
       ttlstore collections app.db --format json
     """
     with opened(db) as store:
-        show(map(_record, store.list_collections()), format, _for_people, empty=f"no collections in {db}")
+        show(_records(store), format, _for_people, empty=f"no collections in {store.name}")
+
+
+def _records(store: "Store") -> Iterator[Record]:
+    for collection in store.list_collections():
+        with suppress(CollectionNotFound):  # dropped by another meanwhile
+            yield _record(collection)
 
 
 def _record(collection: "Collection") -> Record:
-    indexing = collection.indexing
+    indexing, stats = collection.indexing, collection.stats()
     return {
         "name": collection.name,
         "default_ttl": collection.default_ttl,
         "partition_key": collection.partition_key,
         "indexing": indexing.mode,
         "indexed_paths": list(indexing.paths),
-        "live_documents": len(collection),
+        "live_documents": stats.live_documents,
+        "live_bytes": stats.live_bytes,
+        "waiting_documents": stats.waiting_documents,
+        "waiting_bytes": stats.waiting_bytes,
+        "next_expiry": stats.next_expiry,
     }
 
 
@@ -45,15 +59,21 @@ def _for_people(record: Record) -> Record:
     return {
         "name": record["name"],
         "TTL": format_default_ttl(record["default_ttl"]),
-        "partition key": record["partition_key"],
-        "indexing": f"{record['indexing']} {format_indexes(record['indexed_paths'])}",
+        "partition": record["partition_key"],
+        "indexes": format_indexing(record["indexing"], record["indexed_paths"]),
         "live": record["live_documents"],
+        "waiting": record["waiting_documents"],
+        "size": format_bytes(record["live_bytes"] + record["waiting_bytes"]),
+        "next expiry": "never"
+        if record["next_expiry"] is None
+        else f"in {format_left(record['next_expiry'] - opening.clock())}",
     }
 
 
-def format_indexes(paths: Iterable["IndexedPath"]) -> str:
-    """`/status, (/city /age)`."""
-    return ", ".join(path if isinstance(path, str) else f"({' '.join(path)})" for path in paths)
+def format_indexing(mode: str, paths: Iterable["IndexedPath"]) -> str:
+    """`consistent: /status, (/city /age)`."""
+    listed = ", ".join(path if isinstance(path, str) else f"({' '.join(path)})" for path in paths)
+    return f"{mode}: {listed}" if listed else mode
 
 
 @store_command("create")
@@ -77,7 +97,7 @@ def create_command(db: str, collection: str, default_ttl: int | None, partition_
     """
     with opened(db) as store:
         store.create_collection(collection, default_ttl=default_ttl, partition_key=partition_key)
-    click.echo(f"created {collection!r} in {db}, TTL {format_default_ttl(default_ttl)}")
+    click.echo(f"created {collection!r} in {store.name}, TTL {format_default_ttl(default_ttl)}")
 
 
 @store_command("drop")
@@ -92,8 +112,8 @@ def drop_command(db: str, collection: str, yes: bool) -> None:
       ttlstore drop app.db carts --yes
     """
     with opened(db) as store:
-        documents = store.collection(collection).count()
+        documents = counted(store.collection(collection).count(), "document")
         if not yes:
-            click.confirm(f"Drop {collection!r} and its {documents:,} documents?", abort=True, err=True)
+            click.confirm(f"Drop {collection!r} and its {documents}?", abort=True, err=True)
         store.delete_collection(collection)
-    click.echo(f"dropped {collection!r} with {documents:,} documents")
+    click.echo(f"dropped {collection!r} with {documents}")

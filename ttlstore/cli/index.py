@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ttlstore.cli.collections import format_indexes
+from ttlstore.cli.collections import format_indexing
 from ttlstore.cli.opening import opened
 from ttlstore.cli.params import collection_argument, store_command
 
@@ -114,4 +114,4 @@ def _index(paths: tuple[str, ...]) -> "IndexedPath":
 
 
 def _say(collection: str, policy: "IndexingPolicy") -> None:
-    click.echo(f"{collection!r}: mode {policy.mode}, indexes {format_indexes(policy.paths) or 'none'}")
+    click.echo(f"{collection!r}: indexing {format_indexing(policy.mode, policy.paths)}")

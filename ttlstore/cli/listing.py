@@ -1,13 +1,20 @@
 """`ls`: the documents of a collection."""
 
-import sys
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from ttlstore.cli.opening import opened
 from ttlstore.cli.output import Record, format_option, json_text, show
-from ttlstore.cli.params import DURATION, at_option, collection_argument, partition_option, store_command
+from ttlstore.cli.params import (
+    DURATION,
+    at_option,
+    collection_argument,
+    limit_option,
+    partition_option,
+    store_command,
+)
 from ttlstore.cli.times import format_left, format_time
 
 SYSTEM = ("id", "ttl", "_ts", "_etag")  # what the other columns say, or nobody reads in a table
@@ -16,7 +23,7 @@ SYSTEM = ("id", "ttl", "_ts", "_etag")  # what the other columns say, or nobody 
 @store_command("ls")
 @collection_argument
 @partition_option
-@click.option("--limit", type=click.IntRange(1, sys.maxsize), default=20, show_default=True, help="How many, at most.")
+@limit_option
 @click.option("--expiring-within", type=DURATION, help="Only those that expire before this time has passed: 1h.")
 @at_option
 @format_option
@@ -40,17 +47,27 @@ def ls_command(
       ttlstore ls app.db carts --expiring-within 1h --format jsonl
     """
     with opened(db, at=at) as store:
-        newest = store.collection(collection).newest(limit=limit, partition=partition, expiring_within=expiring_within)
-        records = ({"document": document, **expiry._asdict()} for document, expiry in newest)
-        show(records, format, _for_people, empty=f"no documents in {collection!r}")
+        newest = store.collection(collection).newest(
+            limit=limit + 1, partition=partition, expiring_within=expiring_within
+        )
+    show(
+        ({"document": document, **expiry._asdict()} for document, expiry in newest[:limit]),
+        format,
+        _for_people,
+        empty=f"no documents in {collection!r}",
+        more=lambda: len(newest) > limit,
+    )
 
 
 def _for_people(record: Record) -> Record:
-    document = record["document"]
-    content = {name: value for name, value in document.items() if name not in SYSTEM}
     return {
-        "id": document["id"],
-        "last written": format_time(document["_ts"]),
+        "id": record["document"]["id"],
+        "last written": format_time(record["document"]["_ts"]),
         "time left": format_left(record["seconds_left"]),
-        "document": json_text(content),
+        "document": contents(record["document"]),
     }
+
+
+def contents(document: Mapping[str, Any]) -> str:
+    """A document on a line, without its id and what other columns say."""
+    return json_text({name: value for name, value in document.items() if name not in SYSTEM})

@@ -34,7 +34,7 @@ def current_command(db: str) -> None:
     """
     from ttlstore import migrate
 
-    click.echo(_named(migrate.current(db)))
+    click.echo(_named(migrate.current(db).revision))
 
 
 @migrate_command.command("history")
@@ -81,9 +81,12 @@ def downgrade_command(db: str, revision: str, sql: bool, yes: bool) -> None:
       ttlstore migrate downgrade app.db 0001
       ttlstore migrate downgrade app.db 0001 --sql
     """
+    from ttlstore import migrate
+
     if not (sql or yes):
+        store = migrate.current(db).store
         lost = "every collection and document" if revision == "base" else "what older revisions do not know"
-        click.confirm(f"Downgrade {db} to {revision} and lose {lost}?", abort=True, err=True)
+        click.confirm(f"Downgrade {store} to {revision} and lose {lost}?", abort=True, err=True)
     _migrate(db, revision, "downgrade", sql=sql)
 
 
@@ -93,9 +96,8 @@ def _migrate(db: str, revision: str, direction: "Direction", *, sql: bool) -> No
     if sql:
         click.echo(migrate.script(db, revision, direction=direction))
         return
-    before = migrate.current(db)
-    migrate.change(db, revision, direction=direction)
-    click.echo(f"{db}: {_named(before)} -> {_named(migrate.current(db))}")
+    before, after = migrate.change(db, revision, direction=direction)
+    click.echo(f"{after.store}: {_named(before.revision)} -> {_named(after.revision)}")
 
 
 def _named(revision: str | None) -> str:

@@ -1,16 +1,20 @@
 """Stores as the commands open them: never made by a typing error, never changed behind the operator's back."""
 
+import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ttlstore.store import Store
+    from ttlstore.ttl import Clock
+
+clock: "Clock" = time.time  # of every command
 
 
-def opened(target: str, *, at: float | None = None) -> "Store":
-    """The store that is there, as it is now or as it would be `at` a time to come."""
+def opened(target: str, *, at: float | None = None, vacuum: bool = False) -> "Store":
+    """The store that is there, as it is now or as it would be `at` a time to come, where nothing may be written.
+
+    Without a vacuum unless it is asked for: a command must not delete by the way what could still be recovered.
+    """
     import ttlstore
 
-    # No vacuum: at a time to come it would delete what is live now.
-    if at is None:
-        return ttlstore.open(target, migrate=False, vacuum=False)
-    return ttlstore.open(target, migrate=False, vacuum=False, clock=lambda: at)
+    return ttlstore.open(target, migrate=False, vacuum=vacuum, clock=clock if at is None else lambda: at)

@@ -1,6 +1,7 @@
 """What the commands print: tables for people, JSON and CSV for programs."""
 
 import csv
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -41,8 +42,18 @@ def console(*, stderr: bool = False) -> "Console":
     return PipeConsole(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
 
 
-def show(records: Iterable[Record], format: str, for_people: Callable[[Record], Record], *, empty: str) -> None:
-    """Print records in a format. `for_people` turns one into the cells of a table by their titles."""
+def show(
+    records: Iterable[Record],
+    format: str,
+    for_people: Callable[[Record], Record],
+    *,
+    empty: str,
+    more: Callable[[], bool] = lambda: False,
+) -> None:
+    """Print records in a format. `for_people` turns one into the cells of a table by their titles.
+
+    `more` tells whether there are others, beyond a limit.
+    """
     match format:
         case "table":
             rows = [for_people(record) for record in records]
@@ -50,6 +61,8 @@ def show(records: Iterable[Record], format: str, for_people: Callable[[Record], 
                 console().print(table(rows))
             else:
                 click.echo(empty, err=True)
+            if more():
+                click.echo(f"these are {len(rows):,}, and there are more: see --limit", err=True)
         case "json":
             _print_json_array(records)
         case "jsonl":
@@ -80,10 +93,24 @@ def cell(value: object) -> str:
 
 def show_document(document: Any) -> None:
     """Print a document, or any JSON, to be read and to be piped."""
-    console().print_json(json_text(document), ensure_ascii=False)
+    import orjson
+    from rich.highlighter import JSONHighlighter
+
+    text = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+    console().print(JSONHighlighter()(_without_controls(text)), soft_wrap=True)
 
 
-def show_facts(facts: Mapping[str, object]) -> None:
+def show_record(record: Record, format: str, for_people: Callable[[Record], Record]) -> None:
+    """Print one record in a format. `for_people` turns it into a few named values."""
+    if format == "table":
+        show_facts(for_people(record))
+    elif format == "json":
+        click.echo(json_text(record))
+    else:
+        show([record], format, for_people, empty="")
+
+
+def show_facts(facts: Record) -> None:
     """Print a few named values below each other."""
     width = max(map(len, facts))
     for name, value in facts.items():
@@ -94,6 +121,16 @@ def json_text(value: Any) -> str:
     import orjson
 
     return orjson.dumps(value).decode()
+
+
+def _without_controls(json: str) -> str:
+    """The same JSON with the characters escaped that JSON may leave as they are and a terminal could obey."""
+    return re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", json)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 document`, `12,340 documents`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def format_bytes(count: int) -> str:

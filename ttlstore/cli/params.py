@@ -1,12 +1,12 @@
 """Arguments and options that several commands share."""
 
 import os
-import time
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import click
 
+from ttlstore.cli import opening
 from ttlstore.cli.times import parse_default_ttl, parse_duration, parse_time, parse_ttl
 from ttlstore.unset import UNSET
 
@@ -14,6 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 DATABASE_VARIABLE = "TTLSTORE_DB"
+MAX_COUNT = 1_000_000_000  # of documents to list: all of them, as good as
 
 
 class StoreCommand(click.Command):
@@ -59,11 +60,17 @@ class Parsed(click.ParamType[T, object]):
 
 
 def _future(text: str) -> float:
-    now = time.time()
+    now = opening.clock()
     at = parse_time(text, now)
     if at < now:
         raise ValueError(f"{text} is in the past: what has expired may be deleted, so only the future can be shown")
     return at
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text[:20]) <= MAX_COUNT:
+        raise ValueError(f"a number from 1 to {MAX_COUNT:,} is needed, got {text!r}")
+    return int(text)
 
 
 def _json_or_text(text: str) -> Any:
@@ -75,6 +82,7 @@ def _json_or_text(text: str) -> Any:
         return text
 
 
+COUNT = Parsed("number", _count)
 DURATION = Parsed("duration", parse_duration)
 TTL = Parsed("ttl", parse_ttl)
 DEFAULT_TTL = Parsed("setting", parse_default_ttl)
@@ -99,6 +107,15 @@ def collection_argument(function: F) -> F:
     return click.argument("collection", help="The name of a collection.", shell_complete=_complete_collection)(function)
 
 
+def any_collection_argument(function: F) -> F:
+    return click.argument(
+        "collection",
+        required=False,
+        help="The name of a collection; all of them if left out.",
+        shell_complete=_complete_collection,
+    )(function)
+
+
 def partition_option(function: F) -> F:
     return click.option(
         "--partition",
@@ -116,16 +133,19 @@ def at_option(function: F) -> F:
     )(function)
 
 
+def limit_option(function: F) -> F:
+    return click.option("--limit", type=COUNT, default=20, show_default=True, help="How many, at most.")(function)
+
+
 def yes_option(function: F) -> F:
     return click.option("--yes", "-y", is_flag=True, help="Do not ask.")(function)
 
 
 def _complete_collection(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    from ttlstore.cli.opening import opened
     from ttlstore.errors import TtlStoreError
 
     try:
-        with opened(ctx.params["db"]) as store:
+        with opening.opened(ctx.params["db"]) as store:
             return [found.name for found in store.list_collections() if found.name.startswith(incomplete)]
     except TtlStoreError:
         return []

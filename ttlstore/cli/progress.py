@@ -54,16 +54,7 @@ def progress(title: str, total: int | None, *, bytes: bool = False) -> Iterator[
         yield lambda done, total=None: bar.update(task, completed=done, total=total)
 
 
-@contextmanager
-def working(title: str) -> Iterator[None]:
-    """A sign of life on stderr, for work that cannot tell how far it is."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    with console(stderr=True).status(title):
-        yield
-
-
-def interrupted() -> click.exceptions.Exit:
-    """What ends a command after Ctrl-C, once it has said what was done."""
+def interrupted(done: str) -> click.exceptions.Exit:
+    """What ends a command after Ctrl-C. Says what was done."""
+    click.echo(f"\ninterrupted: {done}", err=True)
     return click.exceptions.Exit(INTERRUPTED)

@@ -4,10 +4,13 @@ import os
 
 import click
 
+from ttlstore.cli import opening
 from ttlstore.cli.opening import opened
-from ttlstore.cli.output import format_bytes, show_facts
+from ttlstore.cli.output import Record, counted, format_bytes, format_option, show_record
 from ttlstore.cli.params import store_command
-from ttlstore.cli.progress import interrupted, progress, working
+from ttlstore.cli.progress import interrupted, progress
+from ttlstore.cli.stats import lag_seconds
+from ttlstore.cli.times import format_left
 
 
 @store_command("init")
@@ -19,41 +22,61 @@ def init_command(db: str) -> None:
       ttlstore init app.db
     """
     from ttlstore import migrate
-    from ttlstore.schema import HEAD
 
-    before = migrate.init(db)
-    if before is None:
-        click.echo(f"created {db}; next: ttlstore create {db} NAME --ttl 90d")
-    elif before == HEAD:
-        click.echo(f"{db} is up to date (schema {HEAD})")
+    before, after = migrate.init(db)
+    if before.revision is None:
+        click.echo(f"created {after.store}; next: ttlstore create {after.store} NAME --ttl 90d")
+    elif before == after:
+        click.echo(f"{after.store} is up to date (schema {after.revision})")
     else:
-        click.echo(f"upgraded {db} from schema {before} to {HEAD}")
+        click.echo(f"upgraded {after.store} from schema {before.revision} to {after.revision}")
 
 
 @store_command("info")
-def info_command(db: str) -> None:
-    """What a store is: its schema, size, collections and documents.
+@format_option
+def info_command(db: str, format: str) -> None:
+    """What a store is: its engine, schema, size, collections and documents.
 
     \b
     Examples:
       ttlstore info app.db
+      ttlstore info app.db --format json
     """
-    import sqlite3
-
     from ttlstore.schema import HEAD
 
     with opened(db) as store:
-        collections = store.list_collections()
-        show_facts(
-            {
-                "store": db,
-                "engine": f"SQLite {sqlite3.sqlite_version}",
-                "schema": HEAD,
-                "size": format_bytes(os.path.getsize(db)),
-                "collections": len(collections),
-                "documents": sum(map(len, collections)),
-            }
-        )
+        stats = store.stats()
+        record = {
+            "store": store.name,
+            "engine": stats.engine,
+            "schema": HEAD,
+            "file_bytes": stats.file_bytes,
+            "collections": stats.collections,
+            "live_documents": stats.live_documents,
+            "waiting_documents": stats.waiting_documents,
+            "lag_seconds": lag_seconds(stats.oldest_waiting, opening.clock()),
+        }
+    show_record(record, format, _for_people)
+
+
+def _for_people(record: Record) -> Record:
+    return {
+        "store": record["store"],
+        "engine": record["engine"],
+        "schema": record["schema"],
+        "size": format_bytes(record["file_bytes"]),
+        "collections": record["collections"],
+        "live": counted(record["live_documents"], "document"),
+        "waiting": f"{counted(record['waiting_documents'], 'document')} (expired, not deleted yet)",
+        "vacuum": _vacuum_in_words(record),
+    }
+
+
+def _vacuum_in_words(record: Record) -> str:
+    if not record["waiting_documents"]:
+        return "up to date"
+    since = "" if record["lag_seconds"] is None else f", the first for {format_left(record['lag_seconds'])}"
+    return f"{record['waiting_documents']:,} wait to be deleted{since}: see ttlstore vacuum --help"
 
 
 @store_command("check")
@@ -66,13 +89,17 @@ def check_command(db: str) -> None:
     Examples:
       ttlstore check app.db
     """
-    with opened(db) as store, working(f"check {db}"):
-        problems = store.check()
+    with opened(db) as store:
+        try:
+            with progress(f"check {store.name}", None) as advance:
+                problems = store.check(progress=advance)
+        except KeyboardInterrupt:
+            raise interrupted("the check is not complete, and nothing was changed") from None
     for problem in problems:
         click.echo(problem)
     if problems:
-        raise click.ClickException(f"{db} is damaged: {len(problems):,} problems; restore a backup")
-    click.echo(f"{db} is sound")
+        raise click.ClickException(f"{store.name} is damaged: {counted(len(problems), 'problem')}; restore a backup")
+    click.echo(f"{store.name} is sound")
 
 
 @store_command("backup")
@@ -86,10 +113,10 @@ def backup_command(db: str, file: str) -> None:
     Examples:
       ttlstore backup app.db app-2030-01-31.db
     """
-    with opened(db) as store, progress(f"backup {db}", None) as advance:
+    with opened(db) as store:
         try:
-            store.backup(file, progress=advance)
+            with progress(f"backup {store.name}", None) as advance:
+                store.backup(file, progress=advance)
         except KeyboardInterrupt:
-            click.echo(f"\ninterrupted: {file} was not written", err=True)
-            raise interrupted() from None
-    click.echo(f"copied {db} to {file}, {format_bytes(os.path.getsize(file))}")
+            raise interrupted(f"{file} was not written") from None
+    click.echo(f"copied {store.name} to {file}, {format_bytes(os.path.getsize(file))}")

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from ttlstore.cli.opening import opened
-from ttlstore.cli.output import json_text
+from ttlstore.cli.output import counted, json_text
 from ttlstore.cli.params import collection_argument, store_command
 from ttlstore.cli.progress import interrupted, progress
 from ttlstore.cli.records import STDIO, Record, Source, write_documents
@@ -39,7 +39,7 @@ def export_command(db: str, collection: str, file: str) -> None:
     """
     written = 0
 
-    def counted(documents: "Iterable[Document]") -> "Iterator[Document]":
+    def watched(documents: "Iterable[Document]") -> "Iterator[Document]":
         nonlocal written
         for document in documents:
             yield document
@@ -51,17 +51,16 @@ def export_command(db: str, collection: str, file: str) -> None:
         documents = store.collection(collection)
         try:
             with progress(f"export {collection}", documents.count()) as advance:
-                write_documents(file, counted(documents.snapshot()))
+                write_documents(file, watched(documents.snapshot()))
         except KeyboardInterrupt:
-            click.echo(f"\ninterrupted after {written:,} documents; {_nothing_at(file)}", err=True)
-            raise interrupted() from None
+            raise interrupted(f"after {counted(written, 'document')} {_nothing_at(file)}") from None
         except BrokenPipeError:
             raise
         except OSError as error:
             if isinstance(error, TtlStoreError):
                 raise
             raise click.ClickException(f"{file} cannot be written: {error.strerror}") from error
-    click.echo(f"exported {written:,} documents of {collection!r}", err=True)
+    click.echo(f"exported {counted(written, 'document')} of {collection!r}", err=True)
 
 
 def _nothing_at(file: str) -> str:
@@ -127,13 +126,12 @@ class Import:
                     self._store(batch)
                     advance(self._source.position())
         except KeyboardInterrupt:
-            click.echo(f"\ninterrupted: {self._so_far()}", err=True)
-            raise interrupted() from None
+            raise interrupted(self._so_far()) from None
         except (TtlStoreError, OSError, EOFError, zlib.error) as error:
             raise click.ClickException(f"{error}; {self._so_far()}") from error
         seconds = time.monotonic() - start
         click.echo(
-            f"imported {self._stored:,} documents into {self._collection.name!r} "
+            f"imported {counted(self._stored, 'document')} into {self._collection.name!r} "
             f"in {seconds:.1f} s ({self._stored / seconds:,.0f} a second)",
             err=True,
         )
@@ -175,4 +173,4 @@ class Import:
         self._done = record.number
 
     def _so_far(self) -> str:
-        return f"{self._stored:,} documents are stored; continue with --skip {self._done}"
+        return f"{counted(self._stored, 'document')} stored; continue with --skip {self._done}"

@@ -1,0 +1,91 @@
+"""docs/reliability.md, from the figures of a long run."""
+
+import os
+import platform
+import sqlite3
+from collections import Counter
+from datetime import date
+
+from tests.faults.trial import Outcome, Soak
+
+HEAD = """\
+# What you can rely on
+
+Each promise below has a test that tries to break it, against real files and in real processes. `make test` runs all of
+them in a short form. `make soak MINUTES=5` runs them for as long as you like, by another chance each time, and writes
+this page from what it counted.
+
+The figures are of a run of {minutes:.0f} minutes on {when}, with Python {python} and SQLite {sqlite}, {cores} cores,
+{system}. Together: {totals}.
+"""
+
+TAIL = """\
+## What is not promised
+
+- **Loss of power.** With `durability="full"` SQLite waits for the disk before a write returns; whether the disk tells
+  the truth is up to the disk. Killing processes, as the tests do, does not show it. With `"normal"` the last writes may
+  be lost with the power, never the store.
+- **Network file systems.** The write-ahead log needs memory that the processes share: one machine, a local disk.
+- **A log that is taken away.** `app.db-wal` is part of the store. Without it, a store that was not closed is as it was
+  when the log was last folded in. Copy stores by `backup`, not by copying a file of several.
+- **A clock that is wrong when the store is opened.** The guard compares the clock with the machine's own from then on;
+  it has no means to know that it was wrong before. Documents that were deleted in time do not come back when the clock
+  is set back.
+- **A damaged value that nobody reads.** Damage is noticed when a document is read, by `check` and by `backup`; there
+  is no scrubbing in the background.
+- **Space in the file for damage to hide in.** A flipped bit in an unused page harms nobody and is not told.
+- **A fork inside a transaction.** The child cannot use the store: it says so.
+- **Fairness between writers.** Who waits longer than `busy_timeout` is told `StoreBusy`, and nothing was written.
+"""
+
+
+def page(soak: Soak, *, minutes: float) -> str:
+    """The whole page."""
+    head = HEAD.format(
+        minutes=minutes,
+        when=date.today().isoformat(),
+        python=platform.python_version(),
+        sqlite=sqlite3.sqlite_version,
+        cores=os.cpu_count(),
+        system=platform.system(),
+        totals=_in_words(_totals(soak)),
+    )
+    return "\n".join([head, *_chapters(soak), TAIL])
+
+
+def summary(soak: Soak) -> str:
+    """For the terminal."""
+    return "\n".join(
+        f"{outcome.test.rpartition('::')[2]:60} {_in_words(outcome.figures)}" for outcome in soak.outcomes.values()
+    )
+
+
+def _chapters(soak: Soak) -> list[str]:
+    chapters: dict[str, list[Outcome]] = {}
+    for outcome in soak.outcomes.values():
+        chapters.setdefault(outcome.chapter, []).append(outcome)
+    return [
+        "\n".join(
+            [
+                f"## {chapter}\n",
+                "| the promise | the test that tries to break it | in the last long run |",
+                "|---|---|---|",
+                *(_line(outcome) for outcome in outcomes),
+                "",
+            ]
+        )
+        for chapter, outcomes in chapters.items()
+    ]
+
+
+def _line(outcome: Outcome) -> str:
+    file, _, name = outcome.test.partition("::")
+    return f"| {outcome.sentence} | [`{name}`](../{file}) | {_in_words(outcome.figures) or 'held'} |"
+
+
+def _totals(soak: Soak) -> Counter[str]:
+    return sum((outcome.figures for outcome in soak.outcomes.values()), Counter[str]())
+
+
+def _in_words(figures: Counter[str]) -> str:
+    return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in figures.items())

@@ -1,0 +1,293 @@
+"""Killed at any moment"""
+
+import itertools
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults import works
+from tests.faults.trial import Trial, promise
+from tests.faults.victim import PATIENCE_SECONDS, Victim
+from tests.model import Model, Row
+from ttlstore import Store
+from ttlstore.bulk import BATCH_ROWS
+
+GOLDEN = sorted((Path(__file__).parent.parent / "golden").glob("*.db"))
+START = 1_700_000_000.0
+
+
+def moment(trial: Trial, longest: float) -> float:
+    """When to kill: as often in the first millisecond as in the last tenth of a second."""
+    return float(trial.random.choice([0.001, 0.01, 0.1, 1.0]) * longest * trial.random.random())
+
+
+def sound(path: Path, now: float) -> Store:
+    """The store, opened by the next process and found undamaged."""
+    store = works.opened(path, now, vacuum=False)
+    assert store.check() == []
+    return store
+
+
+def shown(store: Store) -> dict[str, dict[str, Any]]:
+    """What is there, but for the etags: nobody was told those of a write that was not acknowledged."""
+    found = list(store.collection("c"))
+    assert len(found) == store.collection("c").count()
+    return {document["id"]: {k: v for k, v in document.items() if k != "_etag"} for document in found}
+
+
+# --- documents one by one -------------------------------------------------------------------------------------------
+
+
+class Ledger(Model):
+    """What the recorder knows of collection c."""
+
+    def __init__(self, default_ttl: int | None) -> None:
+        super().__init__()
+        self.default_ttl["c"] = default_ttl
+        self.rows["c"] = {}
+
+    def apply(self, change: list[works.Step], now: float) -> None:
+        milliseconds = round(now * 1000)
+        for verb, argument in change:
+            rows, live = self.rows["c"], self.live("c", milliseconds)
+            id = argument if isinstance(argument, str) else argument["id"]
+            if (verb == "create" and id in live) or (verb not in ("create", "upsert") and id not in live):
+                continue
+            if verb == "delete":
+                del rows[id]
+                continue
+            document = live[id].document if isinstance(argument, str) else argument
+            if verb == "incr":
+                document = {**document, "n": document["n"] + 1}
+            rows[id] = Row(document, milliseconds, "")
+
+    def shown(self, now: float) -> dict[str, dict[str, Any]]:
+        live = self.live("c", round(now * 1000))
+        return {id: {**row.document, "_ts": row.ts // 1000} for id, row in live.items()}
+
+
+@promise(
+    "A write that returned is there after a kill -9; one that had not returned is there as a whole or not at all. "
+    "Nothing expired is visible and nothing live is gone.",
+    share=4,
+)
+def test_killed_while_it_writes(path: Path, trial: Trial) -> None:
+    ledger, now = Ledger(default_ttl=5), START
+    with works.opened(path, now) as store:
+        store.create_collection("c", default_ttl=5)
+    for _ in trial.rounds(short=12):
+        victim = Victim(works.write, path, now, trial.random.getrandbits(32))
+        told = victim.killed_after(moment(trial, 0.3))
+        for word, change in told:
+            if word == "done":
+                ledger.apply(change, now)
+        with sound(path, now) as store:
+            found = shown(store)
+            if found != ledger.shown(now):
+                word, change = told[-1]
+                assert word == "about to", "what was acknowledged is not what is there"
+                ledger.apply(change, now)
+                assert found == ledger.shown(now), "a change is half there"
+            now = round(now + trial.random.choice([0, 0.001, 0.5, 1, 4.999, 5, 70]), 3)
+        with sound(path, now) as store:
+            assert shown(store) == ledger.shown(now)
+            default_ttl = trial.random.choice([None, -1, 1, 5, 60])
+            store.collection("c").configure(default_ttl=default_ttl)
+            ledger.default_ttl["c"] = default_ttl
+            if default_ttl is not None:  # what has expired may be deleted from here on
+                ledger.rows["c"] = ledger.live("c", round(now * 1000))
+            store.vacuum()
+            assert shown(store) == ledger.shown(now)
+        trial.count(kills=1, acknowledged_changes=sum(word == "done" for word, _ in told))
+
+
+# --- many at once ---------------------------------------------------------------------------------------------------
+
+
+def loads_in(store: Store) -> dict[int, int]:
+    """How many documents of each load are there: always the first ones."""
+    loads: dict[int, int] = {}
+    for document in store.collection("c"):
+        number, n = document["load"], document["n"]
+        assert n == loads.get(number, 0), "a gap"
+        loads[number] = n + 1
+    return loads
+
+
+@promise(
+    "A bulk load that is killed leaves whole batches, and inside a transaction nothing; what returned is all there.",
+    share=2,
+)
+def test_killed_in_a_bulk_load(path: Path, trial: Trial) -> None:
+    with works.opened(path, START) as store:
+        store.create_collection("c")
+    for round in trial.rounds(short=6):
+        told = Victim(works.load, path, START, trial.random.getrandbits(32), round * 1000).killed_after(
+            moment(trial, 0.4)
+        )
+        with sound(path, START) as store:
+            there = loads_in(store)
+            for word, number, size, whole in told:
+                if word == "done":
+                    assert there.pop(number) == size
+                    trial.count(documents=size)
+                elif ("done", number, size, whole) not in told and number in there:
+                    left = there.pop(number)
+                    assert left == size or (not whole and left % BATCH_ROWS == 0)
+            assert there == {}
+            store.delete_collection("c")
+            store.create_collection("c")
+            store.vacuum()
+        trial.count(kills=1)
+
+
+@promise("An import that is killed leaves the first records, in whole batches, and can be run again.")
+def test_killed_in_an_import(path: Path, tmp_path: Path, trial: Trial) -> None:
+    file, size = tmp_path / "documents.jsonl", 5500
+    documents = list(works.loaded(1, size))
+    file.write_text("".join(json.dumps(document) + "\n" for document in documents))
+    for _ in trial.rounds(short=3):
+        with works.opened(path, START) as store:
+            store.create_collection("c")
+        victim = Victim(works.run_import, path, file)
+        told = victim.killed_after(moment(trial, 0.3))
+        with sound(path, START) as store:
+            left = loads_in(store).get(1, 0)
+            assert left == size or (left % BATCH_ROWS == 0 and "done" not in told)
+        assert Victim(works.run_import, path, file).ended() == ["about to", "done"]
+        with sound(path, START) as store:
+            assert loads_in(store) == {1: size}
+            store.delete_collection("c")
+            store.vacuum()
+        trial.count(kills=1, documents=size)
+
+
+# --- housekeeping ---------------------------------------------------------------------------------------------------
+
+
+def fill(store: Store, size: int) -> dict[str, dict[str, Any]]:
+    """One in ten stays; the others expire by the default, by their own ttl, or with their collection."""
+    store.ensure_collection("c", default_ttl=60).upsert_many(
+        {"id": f"{n}", "n": n, **({"ttl": -1} if n % 10 == 0 else {"ttl": 30} if n % 3 == 0 else {})}
+        for n in range(size)
+    )
+    store.ensure_collection("dropped").upsert_many({"id": f"{n}"} for n in range(size))
+    store.delete_collection("dropped")
+    return {id: document for id, document in shown(store).items() if document["n"] % 10 == 0}
+
+
+@promise("Killed in the middle of a batch, the vacuum has taken nothing live, and the next one goes on.", share=2)
+def test_killed_while_it_vacuums(path: Path, trial: Trial) -> None:
+    for _ in trial.rounds(short=2):
+        with works.opened(path, START, vacuum=False) as store:
+            live = fill(store, 5000)
+        later = START + 3600
+        for _ in range(3):
+            victim = Victim(works.vacuum, path, later)
+            victim.killed_after(moment(trial, 0.1))
+            with sound(path, later) as store:
+                assert shown(store) == live
+            trial.count(kills=1)
+        with sound(path, later) as store:
+            assert store.vacuum().finished
+            stats = store.stats()
+            assert (stats.live_documents, stats.waiting_documents) == (len(live), 0)
+            assert shown(store) == live
+            trial.count(rows_deleted=10_000 - len(live))
+        path.unlink()
+
+
+@promise("A backup that is killed leaves nothing under its name; one that returned is whole.")
+def test_killed_in_a_backup(path: Path, tmp_path: Path, trial: Trial) -> None:
+    folder = tmp_path / "copies"
+    folder.mkdir()
+    with works.opened(path, START) as store:
+        fill(store, 3000)
+    with works.opened(path, START, vacuum=False) as store:
+        expected = shown(store)
+    number = 0
+    for _ in trial.rounds(short=5):
+        told = Victim(works.back_up, path, folder, START, number).killed_after(moment(trial, 0.3))
+        _, number = told[-1]
+        copies = {int(copy.stem) for copy in folder.glob("*.db")}
+        assert {done for word, done in told if word == "done"} <= copies
+        with works.opened(path, START, vacuum=False) as store:
+            if number not in copies:
+                store.backup(folder / f"{number}.db")  # what the killed one left is not in the way
+                copies.add(number)
+            assert shown(store) == expected
+        for each in copies:
+            with sound(folder / f"{each}.db", START) as store:
+                assert shown(store) == expected
+            (folder / f"{each}.db").unlink()
+        number += 1
+        trial.count(kills=1, backups=len(copies))
+    with sound(path, START) as store:
+        assert shown(store) == expected
+
+
+@promise("A migration that is killed has happened or not; the next open goes on, and every document is there.")
+@pytest.mark.parametrize("golden", [None, *GOLDEN], ids=lambda golden: golden.stem if golden else "new")
+def test_killed_in_a_migration(path: Path, golden: Path | None, trial: Trial) -> None:
+    for _ in trial.rounds(short=3):
+        if golden:
+            shutil.copy(golden, path)
+        victim = Victim(works.migrate, path, START)
+        victim.killed_after(moment(trial, 0.15))
+        with sound(path, START) as store:
+            names = [collection.name for collection in store.list_collections()]
+            counts = [len(store.collection(name)) for name in names]
+            assert dict(zip(names, counts, strict=True)) == (
+                {"none": 0, "off": 4, "on": 4, "orders": 4, "sessions": 4} if golden else {}
+            )
+            store.ensure_collection("c").create({"id": "a"})
+        for file in path.parent.iterdir():
+            file.unlink()
+        trial.count(kills=1)
+
+
+@promise("Killed before any of the statements that make a new store, the next open makes it.")
+def test_killed_before_each_statement_of_a_birth(path: Path, trial: Trial) -> None:
+    for number in itertools.count(1):
+        victim = Victim(works.die_at_statement, path, START, number)
+        if victim.killed_after(PATIENCE_SECONDS)[-1] == "done":
+            assert number > 20, "some were counted"
+            return
+        with sound(path, START) as store:
+            store.ensure_collection("c").create({"id": "a"})
+        for file in path.parent.iterdir():
+            file.unlink()
+        trial.count(kills=1)
+
+
+# --- collections ----------------------------------------------------------------------------------------------------
+
+
+@promise("A collection is dropped or not, and made with its documents or not; a name never shows another's documents.")
+def test_killed_while_collections_are_dropped_and_made(path: Path, trial: Trial) -> None:
+    size = 700
+    with works.opened(path, START) as store:
+        store.create_collection("c", default_ttl=60).create_many(works.loaded(0, size))
+        store.create_collection("bystander").create_many(works.loaded(0, size))
+    number = 1
+    for _ in trial.rounds(short=5):
+        told = Victim(works.drop_and_make, path, START, number, size).killed_after(moment(trial, 0.3))
+        word, number = told[-1]
+        with sound(path, START) as store:
+            assert len(store.collection("bystander")) == size
+            names = {collection.name for collection in store.list_collections()}
+            if word == "dropped" and "c" in names:
+                word = "made"
+            elif word == "about to drop" and "c" not in names:
+                word = "dropped"
+            if word == "dropped":
+                assert "c" not in names
+                store.create_collection("c", default_ttl=60).create_many(works.loaded(number, size))
+            assert loads_in(store) == {number - 1 if word == "about to drop" else number: size}
+            store.vacuum()
+            assert store.stats().waiting_documents == 0
+        number += word != "about to drop"
+        trial.count(kills=1, collections_dropped=sum(word == "dropped" for word, _ in told))

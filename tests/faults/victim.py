@@ -1,0 +1,87 @@
+"""Processes that are killed, and the recorder outside of them that knows what they had been told was done."""
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+# A server without threads or stores of its own forks them: a process like any other, in 10 ms instead of 600.
+_processes = multiprocessing.get_context("forkserver")
+_processes.set_forkserver_preload(["tests.faults.works"])
+
+PATIENCE_SECONDS = 60.0  # with a process that should have answered long ago
+
+_ENDED = (EOFError, OSError)  # OSError: in the middle of a word
+
+Tell = Callable[[object], None]
+
+
+def _run(work: Callable[..., None], recorder: Connection, arguments: tuple[Any, ...]) -> None:
+    try:
+        work(recorder.send, *arguments)
+    finally:
+        recorder.close()
+
+
+class Victim:
+    """A process at work on a store. What it tells is in the pipe before its next step: no kill can take it back."""
+
+    def __init__(self, work: Callable[..., None], *arguments: Any) -> None:
+        self._recorder, its_end = _processes.Pipe(duplex=False)
+        self._process = _processes.Process(target=_run, args=(work, its_end, arguments))
+        self._process.start()
+        its_end.close()
+        self.told: list[Any] = []
+
+    def hears(self) -> Any:
+        """What it tells next, however long that takes."""
+        assert self._recorder.poll(PATIENCE_SECONDS), "it says nothing"
+        self.told.append(self._recorder.recv())
+        return self.told[-1]
+
+    def killed_after(self, seconds: float) -> list[Any]:
+        """Listen for so long from its first word on, then kill -9, unless it has ended by then. All that it told."""
+        if not self.told:
+            self.hears()
+        end = time.monotonic() + seconds
+        try:
+            while (left := end - time.monotonic()) > 0 and self._recorder.poll(left):
+                self.told.append(self._recorder.recv())
+            os.kill(self._pid(), signal.SIGKILL)
+            self._drain()
+        except _ENDED:
+            pass  # by itself
+        return self._buried(0, -signal.SIGKILL)
+
+    def ended(self) -> list[Any]:
+        """Wait for its end, which must be a good one. All that it told."""
+        self._drain()
+        return self._buried(0)
+
+    def suspend(self) -> None:
+        os.kill(self._pid(), signal.SIGSTOP)
+
+    def resume(self) -> None:
+        os.kill(self._pid(), signal.SIGCONT)
+
+    def _pid(self) -> int:
+        assert self._process.pid is not None
+        return self._process.pid
+
+    def _drain(self) -> None:
+        try:
+            while self._recorder.poll(PATIENCE_SECONDS):
+                self.told.append(self._recorder.recv())
+        except _ENDED:
+            return
+        raise AssertionError("it does not end")
+
+    def _buried(self, *statuses: int) -> list[Any]:
+        self._process.join(PATIENCE_SECONDS)
+        assert self._process.exitcode in statuses, self._process.exitcode
+        self._process.close()
+        self._recorder.close()
+        return self.told

@@ -1,0 +1,160 @@
+"""What the processes do that are killed. Each tells what it is about to do and what is done."""
+
+import itertools
+import os
+import random
+import sqlite3
+import sys
+from collections.abc import Iterator
+from contextlib import nullcontext, suppress
+from functools import partial
+from pathlib import Path
+from signal import SIGKILL
+from typing import Any
+
+import alembic.command  # noqa: F401  # now: a process that migrates would spend its short life on importing it
+
+import ttlstore
+from tests.faults.victim import Tell
+from ttlstore import Collection, DocumentExists, DocumentNotFound, Store
+from ttlstore.cli import cli
+
+Step = tuple[Any, ...]
+
+IDS = [f"id {n}" for n in range(12)]
+TTLS = [None, None, -1, 1, 5, 60]
+REFUSALS = (DocumentExists, DocumentNotFound)
+
+
+def opened(path: Path, now: float, *, vacuum: bool = True) -> Store:
+    """At a time that stands still, so that it is known what has expired. A crash takes nothing from `normal` either."""
+    return ttlstore.open(path, clock=lambda: now, vacuum=vacuum, durability="normal", busy_timeout=30)
+
+
+# --- documents one by one -------------------------------------------------------------------------------------------
+
+
+def planned(chance: random.Random, number: int) -> list[Step]:
+    """The steps of one change: one, or several that are a transaction."""
+    return [_step(chance, number) for _ in range(chance.choice([1, 1, 1, 2, 5]))]
+
+
+def _step(chance: random.Random, number: int) -> Step:
+    verb = chance.choice(["create", "upsert", "upsert", "replace", "incr", "touch", "delete"])
+    id = chance.choice(IDS)
+    if verb in ("touch", "delete", "incr"):
+        return verb, id
+    document = {"id": id, "n": number, "text": "x" * chance.choice([0, 10, 3000, 20_000])}
+    ttl = chance.choice(TTLS)
+    return verb, document if ttl is None else {**document, "ttl": ttl}
+
+
+def take(collection: Collection, step: Step) -> None:
+    verb, argument = step
+    with suppress(*REFUSALS):
+        if verb == "incr":
+            collection.patch(argument, [{"op": "incr", "path": "/n", "value": 1}])
+        else:
+            getattr(collection, verb)(argument)
+
+
+def write(tell: Tell, path: Path, now: float, seed: int) -> None:
+    chance = random.Random(seed)
+    with opened(path, now) as store:
+        collection = store.collection("c")
+        for number in itertools.count(1):
+            change = planned(chance, number)
+            tell(("about to", change))
+            with store.transaction() if len(change) > 1 else nullcontext():
+                for step in change:
+                    take(collection, step)
+            tell(("done", change))
+
+
+# --- many at once ---------------------------------------------------------------------------------------------------
+
+
+def load(tell: Tell, path: Path, now: float, seed: int, first: int) -> None:
+    """Bulk loads, one after the other: in batches of their own, and in a transaction."""
+    chance = random.Random(seed)
+    with opened(path, now) as store:
+        collection = store.collection("c")
+        for number in itertools.count(first):
+            size, whole = chance.choice([10, 1500, 4000]), chance.random() < 0.3
+            tell(("about to", number, size, whole))
+            with store.transaction() if whole else nullcontext():
+                collection.create_many(loaded(number, size))
+            tell(("done", number, size, whole))
+
+
+def loaded(number: int, size: int) -> Iterator[dict[str, Any]]:
+    return ({"id": f"{number}/{n}", "load": number, "n": n} for n in range(size))
+
+
+def run_import(tell: Tell, path: Path, file: Path) -> None:
+    sys.stderr = open("/dev/null", "w")  # noqa: SIM115  # for the rest of the process
+    tell("about to")
+    cli.main(["import", str(path), "c", str(file)], standalone_mode=False)
+    tell("done")
+
+
+# --- housekeeping ---------------------------------------------------------------------------------------------------
+
+
+def vacuum(tell: Tell, path: Path, now: float) -> None:
+    with opened(path, now, vacuum=False) as store:
+        tell("at work")
+        store.vacuum()
+        tell("done")
+
+
+def stay_open(tell: Tell, path: Path, now: float) -> None:
+    """Leave it to the vacuum's thread, and do nothing else."""
+    with opened(path, now) as store:
+        tell("at work")
+        for number in itertools.count(1):
+            tell(store.stats().vacuum.deleted)
+            store.collection("c").upsert({"id": "alive", "ttl": -1, "n": number})
+
+
+def back_up(tell: Tell, path: Path, folder: Path, now: float, first: int) -> None:
+    with opened(path, now, vacuum=False) as store:
+        for number in itertools.count(first):
+            tell(("about to", number))
+            store.backup(folder / f"{number}.db")
+            tell(("done", number))
+
+
+def migrate(tell: Tell, path: Path, now: float) -> None:
+    tell("about to")
+    with opened(path, now, vacuum=False):
+        tell("done")
+
+
+def die_at_statement(tell: Tell, path: Path, now: float, last: int) -> None:
+    """Open the store, and die before the statement of this number is run."""
+    numbers = itertools.count(1)
+    tell("about to")
+
+    class Mortal(sqlite3.Connection):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            self.set_trace_callback(lambda _: os.kill(os.getpid(), SIGKILL) if next(numbers) == last else None)
+
+    sqlite3.connect = partial(sqlite3.connect, factory=Mortal)  # type: ignore[assignment]
+    with opened(path, now, vacuum=False):
+        tell("done")
+
+
+# --- collections ----------------------------------------------------------------------------------------------------
+
+
+def drop_and_make(tell: Tell, path: Path, now: float, first: int, size: int) -> None:
+    with opened(path, now) as store:
+        for number in itertools.count(first):
+            tell(("about to drop", number))
+            store.delete_collection("c")
+            tell(("dropped", number))
+            with store.transaction():
+                store.create_collection("c", default_ttl=60).create_many(loaded(number, size))
+            tell(("made", number))

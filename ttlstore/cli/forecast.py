@@ -1,0 +1,72 @@
+"""`forecast`: what expires when, if nothing is written."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from ttlstore.cli.opening import opened
+from ttlstore.cli.output import Record, console, counted, format_bytes, format_option, show
+from ttlstore.cli.params import COUNT, DURATION, collection_argument, store_command
+from ttlstore.cli.times import format_duration, format_time
+
+if TYPE_CHECKING:
+    from ttlstore.insight import ForecastInterval
+
+BAR_WIDTH = 40  # characters
+
+
+@store_command("forecast")
+@collection_argument
+@click.option("--interval", type=DURATION, default="1h", show_default=True, help="The length of an interval: 15m, 1d.")
+@click.option("--intervals", type=COUNT, default=24, show_default=True, help="How many intervals to look ahead.")
+@click.option(
+    "--png", type=click.Path(dir_okay=False, writable=True), metavar="FILE", help="Draw it into this file as well."
+)
+@format_option
+def forecast_command(db: str, collection: str, interval: int, intervals: int, png: str | None, format: str) -> None:
+    """Show how many documents and bytes expire, interval by interval ahead.
+
+    \b
+    Examples:
+      ttlstore forecast app.db carts
+      ttlstore forecast app.db carts --interval 5m --intervals 12
+      ttlstore forecast app.db orders --interval 1d --intervals 90 --png orders.png
+    """
+    with opened(db) as store:
+        documents = store.collection(collection)
+        try:
+            forecast = documents.forecast(interval=interval, intervals=intervals)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+        live = documents.count()
+    if png is not None:
+        from ttlstore.cli.plot import plot
+
+        plot(forecast, f"Expiring documents of {collection!r}", png)
+    most = max(each.documents for each in forecast)
+    show(map(dataclasses.asdict, forecast), format, lambda record: _for_people(record, most), empty="")
+    if format == "table":
+        click.echo(_summary(forecast, live), err=True)
+
+
+def _for_people(record: Record, most: int) -> Record:
+    return {
+        "until": format_time(record["end"]),
+        "documents": record["documents"],
+        "size": format_bytes(record["bytes"]),
+        "": _bar(record["documents"], most),
+    }
+
+
+def _bar(documents: int, most: int) -> str:
+    """As long as the number, and not empty for any that is not 0."""
+    block = "#" if console().options.ascii_only else "█"
+    return block * -(-documents * BAR_WIDTH // most) if most else ""
+
+
+def _summary(forecast: Sequence["ForecastInterval"], live: int) -> str:
+    expiring = sum(each.documents for each in forecast)
+    time = format_duration(round(forecast[-1].end - forecast[0].start))
+    return f"{expiring:,} of {counted(live, 'live document')} expire within {time}, if nothing is written"

@@ -1,0 +1,64 @@
+"""What a query needs of a database to look into the bodies of documents, as SQL text.
+
+Text, not SQLAlchemy: a query is planned when it comes in, and to build and compile its expressions would take longer
+than to answer it. All of it is made of fixed words, numbers and paths, which the engine quotes; values are parameters.
+"""
+
+from enum import IntEnum
+from typing import Literal, Protocol
+
+Path = tuple[str | int, ...]
+"""From the document down: names of properties and positions in arrays."""
+
+Operator = Literal["=", "<>", "<", "<=", ">", ">="]
+
+
+class Rank(IntEnum):
+    """The types of values in their order; the value of a property that is not there is undefined."""
+
+    UNDEFINED = 0
+    NULL = 1
+    FALSE = 2
+    TRUE = 3
+    NUMBER = 4
+    STRING = 5
+    ARRAY = 6
+    OBJECT = 7
+
+
+class Json(Protocol):
+    """Conditions and sort keys over one path.
+
+    A condition is true, or it is false or NULL: nobody negates it. It is written in one of two ways that mean the same:
+    `indexed`, in terms of the sort keys, for the index that serves the statement; else as is fastest row by row.
+    """
+
+    placeholder: str
+    """What stands for a parameter."""
+
+    def reaches(self, path: Path) -> bool:
+        """Whether the database can follow this path. What it cannot follow is evaluated outside."""
+
+    def is_a(self, path: Path, ranks: tuple[Rank, ...], *, indexed: bool) -> str:
+        """The value is of one of these types."""
+
+    def compare(self, path: Path, rank: Rank, operator: Operator, *, indexed: bool) -> str:
+        """The value is of this type, NUMBER or STRING, and compares so with a parameter.
+
+        Numbers exactly, whether integer or not; strings by code point, and without NUL in the parameter.
+        """
+
+    def among(self, path: Path, rank: Rank, count: int, *, indexed: bool) -> str:
+        """The value is of this type, NUMBER or STRING, and equals one of so many parameters."""
+
+    def keys(self, path: Path) -> tuple[str, ...]:
+        """What sorts by this path: first the rank, then numbers and strings; never NULL. All other values are equal."""
+
+    def use(self, index: str | None) -> str:
+        """What tells the database to take this index, or, without one, to walk the collection in order."""
+
+    def create_index(self, name: str, collection: int, paths: tuple[Path, ...]) -> str:
+        """The statement that makes an index over the keys of the paths, for documents of one collection alone."""
+
+    def drop_index(self, name: str) -> str:
+        """The statement that removes an index."""
