@@ -28,6 +28,7 @@ from ttlstore.errors import (
 )
 from ttlstore.schema import index_prefix
 from ttlstore.statements import Prepared, Statements, Values, preparing_for
+from ttlstore.ttl import Clock, moment
 
 OLDEST_SQLITE = (3, 38, 0)  # the first whose JSON functions are always there
 BACKUP_PAGES = 1024  # copied between two reports: 4 MiB, some milliseconds
@@ -55,7 +56,9 @@ def _statements() -> Statements:
 class SqliteEngine:
     """A store in a file, or in memory if there is no path."""
 
-    def __init__(self, path: str | None, durability: Durability, busy_timeout: float, *, create: bool) -> None:
+    def __init__(
+        self, path: str | None, clock: Clock, durability: Durability, busy_timeout: float, *, create: bool
+    ) -> None:
         if sqlite3.sqlite_version_info < OLDEST_SQLITE:
             needed = ".".join(map(str, OLDEST_SQLITE))
             raise CannotOpen(f"ttlstore needs SQLite {needed} or later, and this Python has {sqlite3.sqlite_version}")
@@ -63,6 +66,7 @@ class SqliteEngine:
         self.description = f"SQLite {sqlite3.sqlite_version}"
         self.statements = _statements()
         self.prepare = prepare
+        self.clock = self.statement_clock = clock
         self.json: Json = SqliteJson()
         self._path = None if path is None else os.path.abspath(path)
         self._busy_timeout = busy_timeout
@@ -110,6 +114,18 @@ class SqliteEngine:
                 yield from cursor
             except sqlite3.Error as error:
                 raise self._patience.translated(error) from error
+
+    def check_body(self, body: bytes) -> None:
+        """All JSON will do."""
+
+    def write(self, statement: Prepared, values: Callable[[int, int], Values]) -> tuple[int, int]:
+        now, ts = moment(self.clock)
+        changed = self.attempt(statement, values(now, ts))
+        if changed is None:
+            with self.writing():
+                now, ts = moment(self.clock)
+                changed = self.change(statement, values(now, ts))
+        return changed, ts
 
     def attempt(self, statement: Prepared, values: Values) -> int | None:
         connection = self._connections.mine()
