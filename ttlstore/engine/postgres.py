@@ -306,6 +306,7 @@ class PostgresEngine:
         return [f"the index {name} is not valid: REINDEX INDEX {name}" for (name,) in found]
 
     def backup(self, path: str, progress: Progress) -> None:
+        self._connections.require_usable()
         raise NotSupported(
             f"a store on PostgreSQL is not copied to a file by ttlstore: use pg_dump --schema={self._schema}, or the "
             "server's own backups"
