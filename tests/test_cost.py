@@ -28,7 +28,7 @@ def large() -> Iterator[Store]:
 
 
 def raw(store: Store) -> sqlite3.Connection:
-    connection: sqlite3.Connection = store._engine._connection().raw  # type: ignore[attr-defined]
+    connection: sqlite3.Connection = store._engine._connections.mine().raw  # type: ignore[attr-defined]
     return connection
 
 

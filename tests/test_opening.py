@@ -15,10 +15,11 @@ from tests.files import database, everything_in
 from ttlstore import CannotOpen, SchemaOutdated, SchemaTooNew, Store
 from ttlstore.engine.sqlite_file import APPLICATION_ID
 from ttlstore.schema import HEAD
+from ttlstore.testing import FakeClock
 
 
 def pragma(store: Store, name: str) -> Any:
-    return store._engine._connection().raw.execute(f"PRAGMA {name}").fetchone()[0]  # type: ignore[attr-defined]
+    return store._engine._connections.mine().raw.execute(f"PRAGMA {name}").fetchone()[0]  # type: ignore[attr-defined]
 
 
 # --- a new store ------------------------------------------------------------------------------------------------------
@@ -195,6 +196,15 @@ def test_without_migrating_what_is_up_to_date_opens(path: Path) -> None:
     ttlstore.open(path).close()
     with ttlstore.open(path, migrate=False) as store:
         assert store.list_collections() == []
+
+
+def test_a_store_tells_its_name_and_its_time(path: Path) -> None:
+    clock = FakeClock()
+    with ttlstore.open(f"sqlite:///{path}", clock=clock) as store:
+        assert store.name == str(path)
+        assert store.now() == clock()
+        clock.advance(0.001)
+        assert store.now() == clock()
 
 
 def test_a_store_that_was_moved_away_does_not_come_back_empty(path: Path) -> None:

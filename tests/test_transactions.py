@@ -184,7 +184,7 @@ def test_a_bulk_write_beside_a_transaction_is_not_in_it(store: Store, archive: C
 def test_a_full_store_ends_the_transaction_and_nothing_of_it_is_stored(file_store: Store) -> None:
     collection = file_store.create_collection("c")
     collection.create({"id": "before"})
-    raw = file_store._engine._connection().raw  # type: ignore[attr-defined]
+    raw = file_store._engine._connections.mine().raw  # type: ignore[attr-defined]
     raw.execute("PRAGMA cache_size = 10")
     limit = raw.execute("PRAGMA page_count").fetchone()[0] + 20
     raw.execute(f"PRAGMA max_page_count = {limit}")

@@ -9,7 +9,7 @@ from ttlstore.document import Encoded, new_etag
 from ttlstore.engine import Engine
 from ttlstore.errors import DocumentExists, InvalidDocument, InvalidTtl
 from ttlstore.statements import Prepared, Values
-from ttlstore.ttl import Clock, moment
+from ttlstore.ttl import moment, present
 
 BATCH_ROWS = 1000  # more gain little
 BATCH_BYTES = 4 * 1024 * 1024  # of documents held in memory, and about what a batch adds to the log
@@ -20,14 +20,13 @@ class BulkWrite:
     """A writing statement, to be run for every document of a stream."""
 
     engine: Engine
-    clock: Clock
     statement: Prepared
     context: Callable[[int], Values]
     """The values that follow those of the document, by the present."""
     refuse: Callable[[Encoded], NoReturn]
     """Raises why a document changed nothing."""
     noticed: Callable[[set[int | None], int], None]
-    """Is told the ttls in a batch and its `ts`."""
+    """Is told the ttls in a batch and when it was written."""
 
     def run(self, documents: Iterator[Encoded]) -> int:
         """Write, and tell how many.
@@ -64,9 +63,9 @@ class BulkWrite:
         return len(batch)
 
     def _rows(self, batch: list[Encoded]) -> list[Values]:
-        now, ts = moment(self.clock)
+        now, ts = moment(self.engine.statement_clock)
         tail = self.context(now)
-        self.noticed({encoded.ttl for encoded in batch}, ts)
+        self.noticed({encoded.ttl for encoded in batch}, present(self.engine.clock))
         return [encoded.values(ts, new_etag()) + tail for encoded in batch]
 
 

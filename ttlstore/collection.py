@@ -32,7 +32,7 @@ from ttlstore.errors import (
 from ttlstore.indexing import IndexingPolicy, check_ttl_and_indexing
 from ttlstore.insight import CollectionStats, ForecastInterval, Insight, TtlChange
 from ttlstore.statements import Prepared, Values
-from ttlstore.ttl import Clock, Expiry, check_default_ttl, moment, present
+from ttlstore.ttl import Expiry, check_default_ttl, present
 from ttlstore.unset import UNSET, Unset
 
 D = TypeVar("D")
@@ -54,13 +54,14 @@ class Collection:
     """
 
     def __init__(
-        self, engine: Engine, clock: Clock, background: BackgroundVacuum | None, id: int, name: str, partition_key: str
+        self, engine: Engine, background: BackgroundVacuum | None, id: int, name: str, partition_key: str
     ) -> None:
         self.name = name
         self.partition_key = partition_key
         self._engine = engine
         self._statements = engine.statements
-        self._clock = clock
+        self._clock = engine.clock
+        self._statement_clock = engine.statement_clock
         self._background = background
         self._id = id
         self._partition_path = parse_pointer(partition_key)
@@ -96,10 +97,12 @@ class Collection:
         new_ttl = default_ttl if default_ttl is UNSET else check_default_ttl(default_ttl)
         new_indexing = indexing if indexing is UNSET else IndexingPolicy.of(indexing)
         with self._engine.writing():
+            settings = self._engine.one(self._statements.collection_to_change, (self._id,)) or self._raise_dropped()
+            *_, old_ttl, mode, paths = settings
             if new_ttl is UNSET:
-                new_ttl = self.default_ttl
+                new_ttl = old_ttl
             if new_indexing is UNSET:
-                new_indexing = self.indexing
+                new_indexing = IndexingPolicy.stored(mode, paths)
             check_ttl_and_indexing(new_ttl, new_indexing)
             self._engine.change(
                 self._statements.configure, (new_ttl, new_indexing.mode, new_indexing.paths_json(), self._id)
@@ -129,25 +132,23 @@ class Collection:
 
     def _find(self, id: str, partition: str) -> Row | None:
         row = (
-            self._engine.one(self._statements.read, (check_id(id), partition, present(self._clock), self._id))
+            self._engine.one(self._statements.read, (check_id(id), partition, present(self._statement_clock), self._id))
             or self._raise_dropped()
         )
         return None if row[0] is None else row
 
     def expiry(self, id: str, *, partition: Any = UNSET) -> Expiry:
         """When the document expires, and why. Raises DocumentNotFound."""
-        now = present(self._clock)
-        key = (check_id(id), self._partition(id, partition))
-        row = self._engine.one(self._statements.expiry, (*key, now, self._id)) or self._raise_dropped()
-        ts, own_ttl, default_ttl = row
+        values = (check_id(id), self._partition(id, partition), present(self._statement_clock), self._id)
+        ts, own_ttl, default_ttl, now = self._engine.one(self._statements.expiry, values) or self._raise_dropped()
         if ts is None:
             raise self._not_found(id, partition)
         return ttl.expiry(own_ttl, default_ttl, ts, now)
 
     def count(self) -> int:
         """How many documents there are."""
-        row = self._engine.one(self._statements.count, (present(self._clock), self._id)) or self._raise_dropped()
-        count: int = row[0]
+        row = self._engine.one(self._statements.count, (present(self._statement_clock), self._id))
+        count: int = (row or self._raise_dropped())[0]
         return count
 
     def __len__(self) -> int:
@@ -157,7 +158,7 @@ class Collection:
         """Whether there is a document with this id, in any partition."""
         if not isinstance(id, str):
             return False
-        row = self._engine.one(self._statements.contains, (check_id(id), present(self._clock), self._id))
+        row = self._engine.one(self._statements.contains, (check_id(id), present(self._statement_clock), self._id))
         return bool((row or self._raise_dropped())[0])
 
     def __iter__(self) -> Iterator[Document]:
@@ -167,7 +168,7 @@ class Collection:
         turn comes near; one that expires before its turn does not come.
         """
         after, rows = 0, FIRST_PAGE_ROWS
-        while page := self._engine.all(self._statements.page, (self._id, after, present(self._clock), rows)):
+        while page := self._engine.all(self._statements.page, (self._id, after, present(self._statement_clock), rows)):
             for seq, expires_at, *stored in page:
                 if expires_at is None or expires_at > present(self._clock):
                     yield decode(*stored)
@@ -182,7 +183,8 @@ class Collection:
         What is written or expires meanwhile does not show. Until the last was read the file cannot shrink.
         """
         self._settings()
-        for _, _, *stored in self._engine.stream(self._statements.all_in_order, (self._id, 0, present(self._clock))):
+        values = (self._id, 0, present(self._statement_clock))
+        for _, _, *stored in self._engine.stream(self._statements.all_in_order, values):
             yield decode(*stored)
 
     def newest(
@@ -192,15 +194,15 @@ class Collection:
 
         With `partition`, only those in it; with `expiring_within`, only those that expire in so many seconds.
         """
-        now = present(self._clock)
         asked = None if partition is UNSET else self._partition("", partition)
-        until = None if expiring_within is None else now + round(expiring_within * 1000)
-        rows = self._engine.all(self._statements.newest, (self._id, now, asked, until, limit))
+        within = None if expiring_within is None else round(expiring_within * 1000)
+        values = (self._id, present(self._statement_clock), asked, within, limit)
+        rows = self._engine.all(self._statements.newest, values)
         if not rows:
             self._settings()  # nothing is also what a dropped collection has
         return [
             (decode(*stored), ttl.expiry(own_ttl, default_ttl, stored[1], now))
-            for own_ttl, default_ttl, *stored in rows
+            for own_ttl, default_ttl, now, *stored in rows
         ]
 
     # --- insight ----------------------------------------------------------------------------------------------------
@@ -238,11 +240,11 @@ class Collection:
         """The expired documents whose rows are not deleted yet, and why they expired: what `recover` can bring back."""
         after = 0
         while page := self._engine.all(
-            self._statements.waiting, (self._id, after, present(self._clock), WAITING_PAGE_ROWS)
+            self._statements.waiting, (self._id, after, present(self._statement_clock), WAITING_PAGE_ROWS)
         ):
-            for seq, own_ttl, default_ttl, *stored in page:
+            for seq, own_ttl, default_ttl, now, *stored in page:
                 after = seq
-                yield decode(*stored), ttl.expiry(own_ttl, default_ttl, stored[1], present(self._clock))
+                yield decode(*stored), ttl.expiry(own_ttl, default_ttl, stored[1], now)
 
     def recover(self, id: str, *, partition: Any = UNSET) -> Document:
         """Bring back a document that expired and whose row is still there, as a new write. Returns it as stored.
@@ -252,7 +254,7 @@ class Collection:
         """
         key = (check_id(id), self._partition(id, partition))
         with self._engine.writing():
-            row = self._engine.one(self._statements.read_waiting, (self._id, *key, present(self._clock)))
+            row = self._engine.one(self._statements.read_waiting, (self._id, *key, present(self._statement_clock)))
             if row is None:
                 if self._find(*key):
                     raise DocumentExists(f"the document {shown(id)} in {self.name!r} is live: nothing to recover")
@@ -266,9 +268,11 @@ class Collection:
 
         Raises DocumentExists, InvalidDocument or InvalidTtl.
         """
-        encoded, stored = encode(document, self._partition_path, make_id=True)
+        encoded, stored = self._encode(document, make_id=True)
         etag = new_etag()
-        changed, ts = self._change(self._statements.create, lambda now, ts: (*encoded.values(ts, etag), self._id, now))
+        changed, ts = self._engine.write(
+            self._statements.create, lambda now, ts: (*encoded.values(ts, etag), self._id, now)
+        )
         if not changed:
             self._settings()
             raise DocumentExists(f"there is a document {encoded.id!r} in {self.name!r} already")
@@ -280,10 +284,12 @@ class Collection:
         With `if_match`, only over the version with that `_etag`, else PreconditionFailed. Raises InvalidDocument or
         InvalidTtl.
         """
-        encoded, stored = encode(document, self._partition_path)
+        encoded, stored = self._encode(document)
         etag = new_etag()
         if if_match is None:
-            changed, ts = self._change(self._statements.upsert, lambda now, ts: (*encoded.values(ts, etag), self._id))
+            changed, ts = self._engine.write(
+                self._statements.upsert, lambda now, ts: (*encoded.values(ts, etag), self._id)
+            )
         else:
             changed, ts = self._replace(encoded, etag, if_match)
         if not changed:
@@ -297,7 +303,7 @@ class Collection:
         Raises DocumentNotFound, InvalidDocument or InvalidTtl; with `if_match`, PreconditionFailed if the one that is
         there has another `_etag`.
         """
-        encoded, stored = encode(document, self._partition_path)
+        encoded, stored = self._encode(document)
         etag = new_etag()
         while True:
             changed, ts = self._replace(encoded, etag, if_match)
@@ -337,9 +343,9 @@ class Collection:
         etag = comparable(if_match)
         while True:
             if if_match is None:
-                changed, _ = self._change(self._statements.delete, lambda now, ts: (*key, self._id, now))
+                changed, _ = self._engine.write(self._statements.delete, lambda now, ts: (*key, self._id, now))
             else:
-                changed, _ = self._change(self._statements.delete_if, lambda now, ts: (*key, self._id, now, etag))
+                changed, _ = self._engine.write(self._statements.delete_if, lambda now, ts: (*key, self._id, now, etag))
             if changed:
                 return
             self._explain_refusal(*key, if_match)
@@ -349,7 +355,7 @@ class Collection:
 
         Raises what `create` does, naming the position of the document and how many are stored.
         """
-        encoded = (encode(document, self._partition_path, make_id=True)[0] for document in documents)
+        encoded = (self._encode(document, make_id=True)[0] for document in documents)
         return self._bulk(self._statements.create, lambda now: (self._id, now)).run(encoded)
 
     def upsert_many(self, documents: Iterable[Document]) -> int:
@@ -357,26 +363,18 @@ class Collection:
 
         Raises what `upsert` does, naming the position of the document and how many are stored.
         """
-        encoded = (encode(document, self._partition_path)[0] for document in documents)
+        encoded = (self._encode(document)[0] for document in documents)
         return self._bulk(self._statements.upsert, lambda now: (self._id,)).run(encoded)
 
     def _bulk(self, statement: Prepared, context: Callable[[int], Values]) -> BulkWrite:
-        return BulkWrite(self._engine, self._clock, statement, context, self._refuse_in_bulk, self._noticed)
+        return BulkWrite(self._engine, statement, context, self._refuse_in_bulk, self._noticed)
 
     # --- how writes are made ----------------------------------------------------------------------------------------
 
-    def _change(self, statement: Prepared, values: Callable[[int, int], Values]) -> tuple[int, int]:
-        """Run a statement with its values at (now, ts), and tell how many rows it changed and the `ts`.
-
-        By the clock at the moment when it has the lock: the document may have expired while the call waited.
-        """
-        now, ts = moment(self._clock)
-        changed = self._engine.attempt(statement, values(now, ts))
-        if changed is None:
-            with self._engine.writing():
-                now, ts = moment(self._clock)
-                changed = self._engine.change(statement, values(now, ts))
-        return changed, ts
+    def _encode(self, document: Document, *, make_id: bool = False) -> tuple[Encoded, Document]:
+        encoded, stored = encode(document, self._partition_path, make_id=make_id)
+        self._engine.check_body(encoded.body)
+        return encoded, stored
 
     def _noticed(self, ttls: Iterable[int | None], ts: int) -> None:
         if self._background:
@@ -389,8 +387,10 @@ class Collection:
 
     def _replace(self, encoded: Encoded, etag: str, if_match: str | None) -> tuple[int, int]:
         if if_match is None:
-            return self._change(self._statements.replace, lambda now, ts: (*encoded.values(ts, etag), self._id, now))
-        return self._change(
+            return self._engine.write(
+                self._statements.replace, lambda now, ts: (*encoded.values(ts, etag), self._id, now)
+            )
+        return self._engine.write(
             self._statements.replace_if,
             lambda now, ts: (*encoded.values(ts, etag), self._id, now, comparable(if_match)),
         )

@@ -33,7 +33,7 @@ class Encoded(NamedTuple):
     def values(self, ts: int, etag: str) -> tuple[str, str, int | None, int, str, int, int, str]:
         """What the writing statements take: `statements.KEY` and `statements.CONTENT`."""
         id, partition, ttl, body = self
-        return id, partition, ttl, ts, etag, len(body), crc32(body, ts & _CRC_MASK), body.decode()
+        return id, partition, ttl, ts, etag, len(body), checksum_of(body, ts), body.decode()
 
 
 def encode(document: Document, partition_path: tuple[str, ...], *, make_id: bool = False) -> tuple[Encoded, Document]:
@@ -86,10 +86,15 @@ def with_system(document: Document, ts: int, etag: str) -> Document:
     return document
 
 
+def checksum_of(body: bytes, ts: int) -> int:
+    """Of a document and the time it was written: what a database that keeps that time itself can work out as well."""
+    return crc32(body) ^ (ts & _CRC_MASK)
+
+
 def decode(body: str, ts: int, etag: str, checksum: int) -> Document:
     """The document of a row. Raises StoreCorrupt if the row is not what was written."""
     encoded = body.encode()
-    if crc32(encoded, ts & _CRC_MASK) != checksum:
+    if checksum_of(encoded, ts) != checksum:
         raise StoreCorrupt(f"a document is damaged (its checksum does not fit): {shown(body)}")
     return with_system(orjson.loads(encoded), ts, etag)
 

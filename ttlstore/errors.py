@@ -55,7 +55,13 @@ class InvalidCollection(TtlStoreError, ValueError):
 
 
 class QueryError(TtlStoreError, ValueError):
-    """The query is not valid, or its parameters do not fit it."""
+    """The query is not valid, or its parameters do not fit it.
+
+    `line` and `column` count from 1, and are None where the error has no place in the text.
+    """
+
+    line: int | None = None
+    column: int | None = None
 
 
 class CannotOpen(TtlStoreError, OSError):

@@ -1,5 +1,6 @@
 """Bring a store's schema to a revision, by the migrations that come with the package."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import StringIO
@@ -155,7 +156,7 @@ def migrating(target: str) -> Iterator[sqlalchemy.Connection]:
 
 @contextmanager
 def _connected(target: str, *, create: bool) -> Iterator[Engine]:
-    engine = engines.connect(target, durability="full", busy_timeout=5.0, create=create)
+    engine = engines.connect(target, clock=time.time, durability="full", busy_timeout=5.0, create=create)
     try:
         yield engine
     finally:

@@ -31,12 +31,22 @@ metadata = MetaData()
 
 # On SQLite only a column declared INTEGER is an alias of the rowid; PostgreSQL needs BIGINT to count as far.
 _Serial = BigInteger().with_variant(Integer(), "sqlite")
+# Compared and ordered by code points, as SQLite does it, whatever the language of a PostgreSQL database.
+_Name = Text().with_variant(Text(collation="C"), "postgresql")
+# Rows come and go all the time: PostgreSQL's own vacuum should come long before a fifth of them is dead.
+_CLEANED_EARLY = {
+    "autovacuum_vacuum_scale_factor": "0.02",
+    "autovacuum_vacuum_threshold": "1000",
+    "autovacuum_analyze_scale_factor": "0.05",
+    "toast.autovacuum_vacuum_scale_factor": "0.02",
+    "toast.autovacuum_vacuum_threshold": "1000",
+}
 
 collections = Table(
     "collections",
     metadata,
     Column("id", _Serial, primary_key=True),
-    Column("name", Text, unique=True),  # NULL: dropped, and the rows of its documents wait to be deleted
+    Column("name", _Name, unique=True),  # NULL: dropped, and the rows of its documents wait to be deleted
     Column("partition_key", Text, nullable=False),
     Column("default_ttl", BigInteger),  # NULL: off; -1: on, no default; n: seconds
     Column("indexing_mode", Text, nullable=False),
@@ -50,8 +60,8 @@ documents = Table(
     metadata,
     Column("seq", _Serial, primary_key=True),
     Column("collection_id", _Serial, ForeignKey("collections.id"), nullable=False),
-    Column("partition", Text, nullable=False),  # the partition key's value as JSON; empty where the key is /id
-    Column("id", Text, nullable=False),
+    Column("partition", _Name, nullable=False),  # the partition key's value as JSON; empty where the key is /id
+    Column("id", _Name, nullable=False),
     Column("ttl", BigInteger),  # NULL: inherits the default; -1: never; n: seconds
     Column("_ts", BigInteger, key="ts", nullable=False),  # milliseconds
     Column("expires_at", BigInteger, Computed("CASE WHEN ttl > 0 THEN _ts + ttl * 1000 END", persisted=True)),
@@ -60,6 +70,7 @@ documents = Table(
     Column("checksum", BigInteger, nullable=False),  # of the body and _ts: damage is noticed, not handed out
     Column("body", Text, nullable=False),  # last: what follows a long text is slow to reach
     UniqueConstraint("collection_id", "id", "partition", name="documents_key"),
+    postgresql_with=_CLEANED_EARLY,
 )
 
 # The two partial indexes share out all documents between them: one holds those with a ttl of their own, by the moment
@@ -98,9 +109,12 @@ def index_prefix(collection: int) -> str:
 _SECOND: ColumnElement[int] = literal_column("1000", BigInteger)  # in milliseconds
 _NEVER: ColumnElement[int] = literal_column("-1", BigInteger)
 _ZERO: ColumnElement[int] = literal_column("0", BigInteger)
-BEFORE_ALL: ColumnElement[int] = literal_column("-9223372036854775808", BigInteger)
+# Not the very smallest: PostgreSQL reads the digits before the sign, and those would not fit.
+BEFORE_ALL: ColumnElement[int] = literal_column("-9223372036854775807", BigInteger)
 
-NOW: ColumnElement[int] = bindparam("now", type_=BigInteger)  # the store's clock, in milliseconds
+# The store's clock, in milliseconds: of a statement, and of one that may first have to wait for a row that it changes.
+NOW: ColumnElement[int] = bindparam("now", type_=BigInteger)
+NOW_HOLDING: ColumnElement[int] = bindparam("now_holding", type_=BigInteger)
 
 # --- the rule, document by document ---------------------------------------------------------------------------------
 # Each takes the collection's default as an expression: a column of the joined table, unless a statement that cannot
@@ -137,21 +151,27 @@ def expired(
 # What lies at or before a collection's horizon is expired. NULL: nothing is, and no comparison with NULL is true.
 
 
-def own_horizon(now: ColumnElement[int] = NOW) -> ColumnElement[int | None]:
+def own_horizon(
+    now: ColumnElement[int] = NOW, default_ttl: ColumnElement[int] = collections.c.default_ttl
+) -> ColumnElement[int | None]:
     """For documents with a ttl of their own: on `expires_at`."""
-    return case((collections.c.default_ttl.is_not(None), now))
+    return case((default_ttl.is_not(None), now))
 
 
-def inherited_horizon(now: ColumnElement[int] = NOW) -> ColumnElement[int | None]:
+def inherited_horizon(
+    now: ColumnElement[int] = NOW, default_ttl: ColumnElement[int] = collections.c.default_ttl
+) -> ColumnElement[int | None]:
     """For documents that inherit the default: on `_ts`."""
-    return case((collections.c.default_ttl > _ZERO, now - collections.c.default_ttl * _SECOND))
+    return case((default_ttl > _ZERO, now - default_ttl * _SECOND))
 
 
-def due_ranges(now: ColumnElement[int] = NOW) -> tuple[ColumnElement[bool], ...]:
+def due_ranges(
+    now: ColumnElement[int] = NOW, default_ttl: ColumnElement[int] = collections.c.default_ttl
+) -> tuple[ColumnElement[bool], ...]:
     """Disjoint ranges that together hold the expired documents of a collection."""
     return (
-        and_(documents.c.ttl.is_not(None), documents.c.expires_at <= own_horizon(now)),
-        and_(documents.c.ttl.is_(None), documents.c.ts <= inherited_horizon(now)),
+        and_(documents.c.ttl.is_not(None), documents.c.expires_at <= own_horizon(now, default_ttl)),
+        and_(documents.c.ttl.is_(None), documents.c.ts <= inherited_horizon(now, default_ttl)),
     )
 
 

@@ -5,10 +5,11 @@ statements, and the engine runs their text on the driver's own cursor. `prepare`
 parameters, in the order in which callers pass the values.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy import (
+    BigInteger,
     BindParameter,
     ClauseElement,
     Column,
@@ -17,14 +18,15 @@ from sqlalchemy import (
     Dialect,
     Exists,
     FromClause,
+    Insert,
     Select,
     Table,
+    Text,
     and_,
     bindparam,
     delete,
     exists,
     func,
-    insert,
     literal_column,
     or_,
     select,
@@ -34,6 +36,8 @@ from sqlalchemy import (
 from ttlstore.schema import (
     BEFORE_ALL,
     IN_ORDER,
+    NOW,
+    NOW_HOLDING,
     collections,
     documents,
     due_ranges,
@@ -91,34 +95,62 @@ NEW_CONTENT = tuple(f"new_{name}" for name in CONTENT)
 SETTINGS = ("id", "name", "partition_key", "default_ttl", "indexing_mode", "indexed_paths")
 
 _not_dropped = collections.c.name.is_not(None)
-_this_collection = and_(collections.c.id == bindparam("collection"), _not_dropped)
-_its_collection = documents.c.collection_id == collections.c.id
-_this_document = and_(*(documents.c[name] == bindparam(name) for name in KEY))
+this_collection = and_(collections.c.id == bindparam("collection"), _not_dropped)
+its_collection = documents.c.collection_id == collections.c.id
+this_document = and_(*(documents.c[name] == bindparam(name) for name in KEY))
+
+
+# A statement that goes by a collection's default and changes documents must keep the default from changing until it is
+# done. With `with_for_update(read=True)` it does, where rows have locks: on SQLite that is no text at all, for there a
+# statement that writes has the whole database to itself.
 
 
 def _new_content() -> dict[Column[Any], BindParameter[Any]]:
-    return {documents.c[name]: bindparam(new) for name, new in zip(CONTENT, NEW_CONTENT, strict=True)}
+    columns = (documents.c[name] for name in CONTENT)
+    return {column: bindparam(new, type_=column.type) for column, new in zip(columns, NEW_CONTENT, strict=True)}
+
+
+def insertions(
+    insert_or: Callable[[Table], Any],
+    key: Sequence[ColumnElement[Any]],
+    content: Mapping[Column[Any], ColumnElement[Any]],
+    *order: ColumnElement[Any],
+) -> tuple[Insert, Insert]:
+    """Upsert and create, of one document by its parameters or of many that come from elsewhere."""
+    source = select(collections.c.id, *key, *content.values()).where(this_collection).order_by(*order)
+    columns = [documents.c.collection_id, *(documents.c[name] for name in KEY), *content]
+    insertion = insert_or(documents).from_select(columns, source)
+    # Not INSERT OR REPLACE: it would delete the row and make another, at another place in the order.
+    overwriting = {
+        "index_elements": ["collection_id", "id", "partition"],
+        "set_": {column: insertion.excluded[column.key] for column in content},
+    }
+    default_ttl = select(collections.c.default_ttl).where(this_collection).with_for_update(read=True)
+    # An expired row that is still there is overwritten by the same statement; no row changed: a live one exists.
+    gone = expired(NOW_HOLDING, default_ttl.scalar_subquery())
+    return insertion.on_conflict_do_update(**overwriting), insertion.on_conflict_do_update(**overwriting, where=gone)
 
 
 def _collection_and_document(*columns: Any) -> Select[Any]:
     """One row if the collection is there, filled from its live document of this key if that is there too."""
-    joined = collections.outerjoin(documents, and_(_its_collection, _this_document, live()))
-    return select(*columns).select_from(joined).where(_this_collection)
+    joined = collections.outerjoin(documents, and_(its_collection, this_document, live()))
+    return select(*columns).select_from(joined).where(this_collection)
 
 
 def _by_collection(rule: ColumnElement[bool]) -> Exists:
     """A rule over both tables, for statements that change `documents`."""
-    return exists(select(1).select_from(collections).where(_its_collection, _not_dropped, rule).correlate(documents))
+    its_row = select(1).select_from(collections).where(its_collection, _not_dropped, rule)
+    return exists(its_row.correlate(documents).with_for_update(read=True))
 
 
 def _range_count(range_: ColumnElement[bool]) -> ColumnElement[int]:
-    counted = select(func.count()).select_from(documents).where(_its_collection, range_)
+    counted = select(func.count()).select_from(documents).where(its_collection, range_)
     return counted.correlate(collections).scalar_subquery()
 
 
 def _first(column: ColumnElement[int], part: ColumnElement[bool]) -> ColumnElement[int]:
     # Above the smallest number: past the NULLs that lie at the start of the index.
-    first = select(func.min(column)).where(_its_collection, part, column > BEFORE_ALL)
+    first = select(func.min(column)).where(its_collection, part, column > BEFORE_ALL)
     return first.correlate(collections).scalar_subquery()
 
 
@@ -132,17 +164,23 @@ def _range(column: ColumnElement[int], part: ColumnElement[bool]) -> Select[Any]
 
 
 def _delete_some(joined: FromClause, order: ColumnElement[int], *conditions: ColumnElement[bool]) -> Delete:
-    """Delete the first of the rows that fulfil the conditions now: so many, or fewer where they are large."""
-    so_far = func.sum(documents.c.size).over(order_by=order, rows=(None, 0)) - documents.c.size
+    """Delete the first of the rows that fulfil the conditions now: so many, or fewer where they are large.
+
+    Rows that another is about to change are passed over: they will be live again, or gone, or there the next time.
+    """
     first = (
-        select(documents.c.seq, so_far.label("so_far"))
+        select(documents.c.seq, documents.c.size, order.label("place"))
         .select_from(joined)
         .where(*conditions)
         .order_by(order)
-        .limit(bindparam("rows"))
+        .limit(bindparam("rows", type_=BigInteger))
+        .with_for_update(skip_locked=True, of=documents)
         .subquery()
     )
-    return delete(documents).where(documents.c.seq.in_(select(first.c.seq).where(first.c.so_far < bindparam("bytes"))))
+    so_far = func.sum(first.c.size).over(order_by=first.c.place, rows=(None, 0)) - first.c.size
+    counted = select(first.c.seq, so_far.label("so_far")).subquery()
+    within = counted.c.so_far < bindparam("bytes", type_=BigInteger)
+    return delete(documents).where(documents.c.seq.in_(select(counted.c.seq).where(within)))
 
 
 class Statements:
@@ -152,98 +190,95 @@ class Statements:
         """`insert_or` is the dialect's own INSERT, the one that knows ON CONFLICT."""
         self._of_reading(prepare)
         self._of_writing(prepare, insert_or)
-        self._of_collections(prepare)
+        self._of_collections(prepare, insert_or)
         self._of_housekeeping(prepare)
 
     def _of_reading(self, prepare: Prepare) -> None:
         found = (documents.c.body, documents.c.ts, documents.c.etag, documents.c.checksum)
         self.read = prepare(_collection_and_document(*found), *KEY, "now", "collection")
         self.expiry = prepare(
-            _collection_and_document(documents.c.ts, documents.c.ttl, collections.c.default_ttl),
+            _collection_and_document(documents.c.ts, documents.c.ttl, collections.c.default_ttl, NOW),
             *(*KEY, "now", "collection"),
         )
-        any_partition = select(1).where(_its_collection, documents.c.id == bindparam("id"), live())
+        any_partition = select(1).where(its_collection, documents.c.id == bindparam("id"), live())
         self.contains = prepare(
-            select(exists(any_partition.correlate(collections))).where(_this_collection),
+            select(exists(any_partition.correlate(collections))).where(this_collection),
             *("id", "now", "collection"),
         )
         in_order = (
             select(documents.c.seq, expiry().label("expiry"), *found)
-            .select_from(collections.join(documents, _its_collection))
+            .select_from(collections.join(documents, its_collection))
             # Left to itself SQLite walks the table, and with it the documents of every other collection.
             .with_hint(documents, f"INDEXED BY {IN_ORDER.name}", "sqlite")
-            .where(_this_collection, documents.c.seq > bindparam("after"), live())
+            .where(this_collection, documents.c.seq > bindparam("after"), live())
             .order_by(documents.c.seq)
         )
         self.page = prepare(in_order.limit(bindparam("limit")), *("collection", "after", "now", "limit"))
         self.all_in_order = prepare(in_order, *("collection", "after", "now"))
-        asked_partition: BindParameter[str | None] = bindparam("asked_partition")
-        until: BindParameter[int | None] = bindparam("until")
+        asked_partition: BindParameter[str | None] = bindparam("asked_partition", type_=Text)
+        within: BindParameter[int | None] = bindparam("within", type_=BigInteger)
         self.newest = prepare(
-            select(documents.c.ttl, collections.c.default_ttl, *found)
-            .select_from(collections.join(documents, _its_collection))
+            select(documents.c.ttl, collections.c.default_ttl, NOW, *found)
+            .select_from(collections.join(documents, its_collection))
             .where(
-                _this_collection,
+                this_collection,
                 live(),
                 or_(asked_partition.is_(None), documents.c.partition == asked_partition),
-                or_(until.is_(None), expiry() <= until),
+                or_(within.is_(None), expiry() <= NOW + within),
             )
             .order_by(documents.c.ts.desc(), documents.c.seq.desc())
             .limit(bindparam("limit")),
-            *("collection", "now", "asked_partition", "until", "limit"),
+            *("collection", "now", "asked_partition", "within", "limit"),
         )
         # For checking: every row, expired or not, and its collection's partition key.
         checked = ("seq", "partition", "id", "ttl", "size", "body", "ts", "etag", "checksum")
         self.rows = prepare(
             select(collections.c.partition_key, *(documents.c[name] for name in checked))
-            .select_from(documents.join(collections, _its_collection))
+            .select_from(documents.join(collections, its_collection))
             .where(documents.c.seq > bindparam("after"))
             .order_by(documents.c.seq)
             .limit(bindparam("limit")),
             *("after", "limit"),
         )
         own, inherited, endless = (_range_count(range_) for range_ in live_ranges())
-        self.count = prepare(select(own + inherited + endless).where(_this_collection), "now", "collection")
+        self.count = prepare(select(own + inherited + endless).where(this_collection), "now", "collection")
 
     def _of_writing(self, prepare: Prepare, insert_or: Callable[[Table], Any]) -> None:
         content = _new_content()
-        insertion = insert_or(documents).from_select(
-            [documents.c.collection_id, *(documents.c[name] for name in KEY), *content],
-            select(collections.c.id, *(bindparam(name) for name in KEY), *content.values()).where(_this_collection),
-        )
-        # Not INSERT OR REPLACE: it would delete the row and make another, at another place in the order.
-        overwritten = {"set_": {column: insertion.excluded[column.key] for column in content}}
-        key = {"index_elements": ["collection_id", "id", "partition"]}
-        self.upsert = prepare(insertion.on_conflict_do_update(**key, **overwritten), *KEY, *NEW_CONTENT, "collection")
-        default_ttl = select(collections.c.default_ttl).where(_this_collection).scalar_subquery()
-        # An expired row that is still there is overwritten by the same statement; no row changed: a live one exists.
-        self.create = prepare(
-            insertion.on_conflict_do_update(**key, **overwritten, where=expired(default_ttl=default_ttl)),
-            *(*KEY, *NEW_CONTENT, "collection", "now"),
-        )
+        key = [bindparam(name, type_=documents.c[name].type) for name in KEY]
+        upsert, create = insertions(insert_or, key, content)
+        self.upsert = prepare(upsert, *KEY, *NEW_CONTENT, "collection")
+        self.create = prepare(create, *KEY, *NEW_CONTENT, "collection", "now_holding")
 
-        this = and_(documents.c.collection_id == bindparam("collection"), _this_document, _by_collection(live()))
+        its_live = _by_collection(live(NOW_HOLDING))
+        this = and_(documents.c.collection_id == bindparam("collection"), this_document, its_live)
         unchanged = documents.c.etag == bindparam("if_match")
         replacement = update(documents).values(content).where(this)
-        self.replace = prepare(replacement, *KEY, *NEW_CONTENT, "collection", "now")
-        self.replace_if = prepare(replacement.where(unchanged), *KEY, *NEW_CONTENT, "collection", "now", "if_match")
+        names = (*KEY, *NEW_CONTENT, "collection", "now_holding")
+        self.replace = prepare(replacement, *names)
+        self.replace_if = prepare(replacement.where(unchanged), *names, "if_match")
         removal = delete(documents).where(this)
-        self.delete = prepare(removal, *KEY, "collection", "now")
-        self.delete_if = prepare(removal.where(unchanged), *KEY, "collection", "now", "if_match")
+        self.delete = prepare(removal, *KEY, "collection", "now_holding")
+        self.delete_if = prepare(removal.where(unchanged), *KEY, "collection", "now_holding", "if_match")
 
-    def _of_collections(self, prepare: Prepare) -> None:
+    def _of_collections(self, prepare: Prepare, insert_or: Callable[[Table], Any]) -> None:
         settings = select(*(collections.c[name] for name in SETTINGS))
         self.collection_named = prepare(settings.where(collections.c.name == bindparam("name")), "name")
-        self.collection = prepare(settings.where(_this_collection), "collection")
+        self.collection = prepare(settings.where(this_collection), "collection")
+        self.collection_to_change = prepare(
+            settings.where(this_collection).with_for_update(key_share=True), "collection"
+        )
         self.list_collections = prepare(settings.where(_not_dropped).order_by(collections.c.name))
         columns = (*SETTINGS[1:], "created_at")
         self.create_collection = prepare(
-            insert(collections).values({name: bindparam(f"new_{name}") for name in columns}),
+            insert_or(collections)
+            .values({name: bindparam(f"new_{name}") for name in columns})
+            .on_conflict_do_nothing(index_elements=["name"]),
             *(f"new_{name}" for name in columns),
         )
         changed = SETTINGS[3:]
         self.configure = prepare(
-            update(collections).values({name: bindparam(f"new_{name}") for name in changed}).where(_this_collection),
+            update(collections).values({name: bindparam(f"new_{name}") for name in changed}).where(this_collection),
             *(*(f"new_{name}" for name in changed), "collection"),
         )
         # The documents are left to the vacuum, and the name is free at once.
@@ -278,33 +313,34 @@ class Statements:
             "collection",
         )
 
-        own_due, inherited_due = due_ranges()
-        joined = documents.join(collections, _its_collection)
+        joined = documents.join(collections, its_collection)
         this = collections.c.id == bindparam("collection")
-        self.delete_own_due = prepare(
-            _delete_some(joined, own, this, _not_dropped, own_due), *("collection", "now", "rows", "bytes")
-        )
-        self.delete_inherited_due = prepare(
-            _delete_some(joined, inherited, this, _not_dropped, inherited_due), *("collection", "now", "rows", "bytes")
+        settled = select(collections.c.id, collections.c.default_ttl).where(this_collection)
+        held = settled.with_for_update(read=True).subquery()
+        in_held = documents.join(held, documents.c.collection_id == held.c.id)
+        due = due_ranges(NOW - bindparam("grace", type_=BigInteger), held.c.default_ttl)
+        self.delete_own_due, self.delete_inherited_due = (
+            prepare(_delete_some(in_held, order, range_), *("collection", "now", "grace", "rows", "bytes"))
+            for order, range_ in zip((own, inherited), due, strict=True)
         )
         self.delete_dropped = prepare(
             _delete_some(joined, documents.c.seq, this, collections.c.name.is_(None)), *("collection", "rows", "bytes")
         )
-        without_documents = ~exists(select(1).where(_its_collection).correlate(collections))
+        without_documents = ~exists(select(1).where(its_collection).correlate(collections))
         self.forget_dropped = prepare(
             delete(collections).where(this, collections.c.name.is_(None), without_documents), "collection"
         )
 
         found = (documents.c.body, documents.c.ts, documents.c.etag, documents.c.checksum)
         self.waiting = prepare(
-            select(documents.c.seq, documents.c.ttl, collections.c.default_ttl, *found)
+            select(documents.c.seq, documents.c.ttl, collections.c.default_ttl, NOW, *found)
             .select_from(joined)
-            .where(_this_collection, documents.c.seq > bindparam("after"), expired())
+            .where(this_collection, documents.c.seq > bindparam("after"), expired())
             .order_by(documents.c.seq)
             .limit(bindparam("limit")),
             *("collection", "after", "now", "limit"),
         )
         self.read_waiting = prepare(
-            select(*found).select_from(joined).where(_this_collection, _this_document, expired()),
+            select(*found).select_from(joined).where(this_collection, this_document, expired()),
             *("collection", *KEY, "now"),
         )

@@ -54,28 +54,28 @@ def open(
 
     Raises CannotOpen, NotAStore, SchemaOutdated, SchemaTooNew or StoreBusy.
     """
-    engine = engines.connect(target, durability=durability, busy_timeout=busy_timeout, create=migrate)
+    engine = engines.connect(target, clock=clock, durability=durability, busy_timeout=busy_timeout, create=migrate)
     try:
         migrations.ensure_schema(engine, migrate=migrate)
     except BaseException:
         engine.close()
         raise
-    return Store(engine, clock, vacuum)
+    # A clock of the caller's own may jump as it likes.
+    return Store(engine, vacuum, ClockGuard(engine.clock) if clock is time.time else None)
 
 
 class Store:
     """An open store. May be used from many threads, and left to forked children; close it, or use it with `with`."""
 
-    def __init__(self, engine: Engine, clock: Clock, vacuum: bool | VacuumPolicy) -> None:
+    def __init__(self, engine: Engine, vacuum: bool | VacuumPolicy, guard: ClockGuard | None) -> None:
         self._engine = engine
         self._statements = engine.statements
-        self._clock = clock
+        self._clock = engine.clock
+        self._guard = guard
         policy = vacuum if isinstance(vacuum, VacuumPolicy) else VacuumPolicy()
-        # A clock of the caller's own may jump as it likes.
-        self._guard = ClockGuard(clock) if clock is time.time else None
-        self._vacuum = Vacuum(engine, clock, self._guard, policy)
+        self._vacuum = Vacuum(engine, self._clock, guard, policy)
         self._background = (
-            BackgroundVacuum(self._vacuum, engine, clock, policy.grace_milliseconds()) if vacuum else None
+            BackgroundVacuum(self._vacuum, engine, self._clock, policy.grace_milliseconds()) if vacuum else None
         )
 
     def __repr__(self) -> str:
@@ -93,6 +93,10 @@ class Store:
     def name(self) -> str:
         """What was opened, as it may be shown: without a password."""
         return self._engine.name
+
+    def now(self) -> float:
+        """The time by the store's clock, in seconds since the Unix epoch. No document expires by any other."""
+        return present(self._clock) / 1000
 
     def close(self) -> None:
         """Wait for the calls under way and give the file back. Calls after that raise StoreClosed."""
@@ -120,9 +124,7 @@ class Store:
         indexing = IndexingPolicy.of(indexing)
         check_ttl_and_indexing(default_ttl, indexing)
         with self._engine.writing():
-            if self._find(name) is not None:
-                raise CollectionExists(f"there is a collection {name!r} in {self._engine.name} already")
-            self._engine.change(
+            made = self._engine.change(
                 self._statements.create_collection,
                 (
                     name,
@@ -133,6 +135,8 @@ class Store:
                     present(self._clock),
                 ),
             )
+            if not made:
+                raise CollectionExists(f"there is a collection {name!r} in {self._engine.name} already")
             collection = self.collection(name)
             indexes.apply(self._engine, collection._id, indexing)
         if self._background and indexing.mode == "lazy":
@@ -180,7 +184,7 @@ class Store:
 
     def _collection(self, settings: Row) -> Collection:
         id, name, partition_key, *_ = settings
-        return Collection(self._engine, self._clock, self._background, id, name, partition_key)
+        return Collection(self._engine, self._background, id, name, partition_key)
 
     # --- the whole store --------------------------------------------------------------------------------------------
 

@@ -200,8 +200,8 @@ class Vacuum:
             return self._build_index(due.collection)
         key = (due.collection, due.kind)
         rows = self._rows.get(key, FIRST_BATCH_ROWS)
-        now = present(self._clock) - self._policy.grace_milliseconds()
-        moment = () if due.kind == "dropped" else (now,)
+        now = present(self._engine.statement_clock)
+        moment = () if due.kind == "dropped" else (now, self._policy.grace_milliseconds())
         start = time.perf_counter()
         deleted = self._engine.attempt(self._deletions[due.kind], (due.collection, *moment, rows, BATCH_BYTES))
         taken = time.perf_counter() - start

@@ -9,13 +9,14 @@ branch_labels = None
 depends_on = None
 
 serial = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+name = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
 
 def upgrade() -> None:
     op.create_table(
         "collections",
         sa.Column("id", serial, primary_key=True),
-        sa.Column("name", sa.Text, unique=True),
+        sa.Column("name", name, unique=True),
         sa.Column("partition_key", sa.Text, nullable=False),
         sa.Column("default_ttl", sa.BigInteger),
         sa.Column("indexing_mode", sa.Text, nullable=False),
@@ -27,8 +28,8 @@ def upgrade() -> None:
         "documents",
         sa.Column("seq", serial, primary_key=True),
         sa.Column("collection_id", serial, sa.ForeignKey("collections.id"), nullable=False),
-        sa.Column("partition", sa.Text, nullable=False),
-        sa.Column("id", sa.Text, nullable=False),
+        sa.Column("partition", name, nullable=False),
+        sa.Column("id", name, nullable=False),
         sa.Column("ttl", sa.BigInteger),
         sa.Column("_ts", sa.BigInteger, nullable=False),
         sa.Column(
@@ -41,6 +42,13 @@ def upgrade() -> None:
         sa.Column("checksum", sa.BigInteger, nullable=False),
         sa.Column("body", sa.Text, nullable=False),
         sa.UniqueConstraint("collection_id", "id", "partition", name="documents_key"),
+        postgresql_with={
+            "autovacuum_vacuum_scale_factor": "0.02",
+            "autovacuum_vacuum_threshold": "1000",
+            "autovacuum_analyze_scale_factor": "0.05",
+            "toast.autovacuum_vacuum_scale_factor": "0.02",
+            "toast.autovacuum_vacuum_threshold": "1000",
+        },
     )
     own = sa.text("ttl IS NOT NULL")
     op.create_index(

@@ -15,6 +15,7 @@ import sqlalchemy
 from ttlstore.engine.json import Json
 from ttlstore.errors import CannotOpen, shown
 from ttlstore.statements import Prepare, Prepared, Statements, Values
+from ttlstore.ttl import Clock
 
 Row = tuple[Any, ...]
 Durability = Literal["full", "normal"]
@@ -38,6 +39,10 @@ class Engine(Protocol):
     """The database and its version."""
     statements: Statements
     prepare: Prepare
+    clock: Clock
+    """What time it is: by the database server's clock, if it has one and no other was given."""
+    statement_clock: Clock
+    """For the parameters of statements. Where the server's clock rules, they read it themselves and ignore these."""
     json: Json
 
     def one(self, statement: Prepared, values: Values = ()) -> Row | None:
@@ -49,10 +54,20 @@ class Engine(Protocol):
     def stream(self, statement: Prepared, values: Values = ()) -> Iterator[Row]:
         """All rows as they are now, however long the caller takes, on a connection that nobody waits for."""
 
-    def attempt(self, statement: Prepared, values: Values) -> int | None:
-        """Write without waiting, and tell how many rows were changed; None if the write lock is taken.
+    def check_body(self, body: bytes) -> None:
+        """Raises InvalidDocument if the database cannot hold this JSON."""
 
-        In the transaction of this thread, where it is never None, or else in one of its own.
+    def write(self, statement: Prepared, values: Callable[[int, int], Values]) -> tuple[int, int]:
+        """Write with the values at (now, ts), and tell how many rows were changed and the `ts`.
+
+        By the clock at the moment when the row can be changed: it may have expired while the call waited. In the
+        transaction of this thread, or else in one of its own.
+        """
+
+    def attempt(self, statement: Prepared, values: Values) -> int | None:
+        """Write without waiting, in a transaction of its own, and tell how many rows were changed.
+
+        None if a lock is taken.
         """
 
     def change(self, statement: Prepared, values: Values) -> int:
@@ -114,24 +129,24 @@ class Engine(Protocol):
 
 
 def connect(
-    target: str | os.PathLike[str], *, durability: Durability, busy_timeout: float, create: bool = True
+    target: str | os.PathLike[str], *, clock: Clock, durability: Durability, busy_timeout: float, create: bool = True
 ) -> Engine:
     """The engine for a path, ":memory:" or a SQLAlchemy URL; without `create`, only if there is a store.
 
     Raises CannotOpen or NotAStore.
     """
-    from ttlstore.engine import sqlite
-
     if durability not in ("full", "normal"):
         raise ValueError(f"durability must be 'full' or 'normal', got {shown(durability)}")
     if isinstance(busy_timeout, bool) or not isinstance(busy_timeout, int | float) or not 0 <= busy_timeout <= 86_400:
         raise ValueError(f"busy_timeout must be a number of seconds from 0 to 86400, got {shown(busy_timeout)}")
     path = os.fspath(target)
-    if isinstance(path, str) and re.match(r"[A-Za-z][A-Za-z0-9+_]*://", path):
-        path = _path_in_url(path)
     if not isinstance(path, str) or not path or "\0" in path:
         raise CannotOpen(f"a store is opened by a path, ':memory:' or a URL, got {shown(target)}")
-    return sqlite.SqliteEngine(None if path == ":memory:" else path, durability, busy_timeout, create=create)
+    if re.match(r"[A-Za-z][A-Za-z0-9+_]*://", path):
+        path = _path_in_url(path)
+    from ttlstore.engine import sqlite
+
+    return sqlite.SqliteEngine(None if path == ":memory:" else path, clock, durability, busy_timeout, create=create)
 
 
 def _path_in_url(text: str) -> str:
@@ -140,5 +155,6 @@ def _path_in_url(text: str) -> str:
     except sqlalchemy.exc.ArgumentError:
         raise CannotOpen("the URL cannot be read; it should look like sqlite:///app.db") from None
     if url.drivername not in ("sqlite", "sqlite+pysqlite") or url.query:
-        raise CannotOpen(f"only URLs like sqlite:///app.db can be opened, got {shown(url.render_as_string())}")
+        got = shown(url.render_as_string())
+        raise CannotOpen(f"only URLs like sqlite:///app.db can be opened, got {got}")
     return url.database or ":memory:"

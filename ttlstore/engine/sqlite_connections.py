@@ -1,0 +1,214 @@
+"""The connections to one SQLite store: one for each thread, and none open at the moment of a fork.
+
+A thread's connection is used by that thread alone, but for `close()`, which may come from another one; each has a lock
+for that. A store in memory is one connection that its threads share, so there the lock is also the write lock: while
+one thread is in a transaction, the others wait.
+"""
+
+import ctypes
+import sqlite3
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from ttlstore import forks
+from ttlstore.engine import Durability
+from ttlstore.engine.sqlite_patience import Patience
+from ttlstore.errors import StoreClosed, StoreFailed, TtlStoreError
+
+CACHE_KIB = 16_384  # of pages for each connection; SQLite's own 2 MiB are little for an index of a million documents
+WAL_LIMIT_BYTES = 16 * 1024 * 1024  # what a bulk load leaves of its write-ahead log
+CHECKPOINT_PAGES = 4000  # of the log, before it is folded into the file; by itself SQLite waits for the disk more often
+STATEMENT_CACHE = 256  # compiled statements a connection keeps: all of ours and many queries
+FORK_PATIENCE_SECONDS = 5.0  # for the calls and transactions of other threads, before a fork goes ahead without
+
+
+class Connection:
+    """A connection of the driver, the lock that guards it, and how deep in transactions it is."""
+
+    __slots__ = ("__weakref__", "afterwards", "depth", "lock", "raw", "version", "writer")
+
+    def __init__(self, raw: sqlite3.Connection, lock: threading.RLock) -> None:
+        self.raw = raw
+        self.lock = lock
+        self.depth = 0
+        self.afterwards: set[Callable[[], None]] = set()  # what is done after the transaction
+        self.version: int | None = None  # of the data, when it was last asked for
+        self.writer = 0  # the thread that is in the transaction: others may share the connection
+
+    def __del__(self) -> None:
+        self.raw.close()  # its thread has ended
+
+
+class Connections:
+    """All of one store."""
+
+    def __init__(self, name: str, path: str | None, durability: Durability, patience: Patience) -> None:
+        """Without a path the store is in memory."""
+        self._name = name
+        self._path = path
+        self._durability = durability
+        self._patience = patience
+        self._memory: Connection | None = None  # the one of a store in memory: the threads that share it come and go
+        self._closed = False
+        self._unusable = False
+        self._start()
+        forks.engines.add(self)
+
+    def _start(self) -> None:
+        # Threads of this process queue here for the write lock: SQLite alone would have them sleep and ask again.
+        self.write_lock = threading.RLock()
+        self.writers: set[int] = set()  # the threads that write or wait to
+        self._local = threading.local()
+        self._all: weakref.WeakSet[Connection] = weakref.WeakSet()
+        self._guard = threading.Lock()  # of the two above
+
+    def mine(self, mode: str = "rw") -> Connection:
+        """This thread's, opened when it is first asked for."""
+        try:
+            connection: Connection = self._local.connection
+        except AttributeError:
+            connection = self._local.connection = self._add(mode)
+        return connection
+
+    @contextmanager
+    def another(self) -> Iterator[sqlite3.Connection]:
+        """Inside, this thread has another connection than usual, of a file."""
+        usual = self.mine()
+        connection = self._local.connection = self._add()
+        try:
+            yield connection.raw
+        finally:
+            with connection.lock:
+                connection.raw.close()
+            self._local.connection = usual
+
+    def _add(self, mode: str = "rw") -> Connection:
+        with self._guard:
+            self.require_open()
+            if self._memory is not None:
+                return self._memory
+            lock = self.write_lock if self._path is None else threading.RLock()
+            connection = Connection(self.open(mode), lock)
+            self._all.add(connection)
+            if self._path is None:
+                self._memory = connection
+        return connection
+
+    def open(self, mode: str = "rw") -> sqlite3.Connection:
+        """A connection that belongs to no thread: whoever asked closes it."""
+        # Not "rwc" once the store is there: a file that was moved away must not come back empty.
+        address = ":memory:" if self._path is None else f"{Path(self._path).as_uri()}?mode={mode}"
+        try:
+            raw = sqlite3.connect(
+                address,
+                uri=True,
+                timeout=0.0,  # waiting is up to our patience
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=STATEMENT_CACHE,
+            )
+        except sqlite3.Error as error:
+            raise self._patience.translated(error) from error
+        try:
+            # Patiently: even these look into the file, and another process that closes it locks it for a moment.
+            self._patience.run(lambda: self._configure(raw))
+        except TtlStoreError:
+            raw.close()
+            raise
+        return raw
+
+    def _configure(self, raw: sqlite3.Connection) -> None:
+        for setting in (
+            "foreign_keys = ON",
+            f"synchronous = {self._durability}",
+            f"cache_size = -{CACHE_KIB}",
+            f"wal_autocheckpoint = {CHECKPOINT_PAGES}",
+            f"journal_size_limit = {WAL_LIMIT_BYTES}",
+            "cell_size_check = ON",
+            "trusted_schema = ON",  # else no index may look into JSON; we add no functions that a file could misuse
+        ):
+            raw.execute(f"PRAGMA {setting}")
+
+    def require_open(self) -> None:
+        """Raises StoreClosed, or StoreFailed in a child that was forked at a bad moment."""
+        if self._closed:
+            raise StoreClosed(f"{self._name} is closed")
+        if self._unusable:
+            raise StoreFailed(
+                f"{self._name} cannot be used in this process: it was forked inside a transaction of its parent"
+            )
+
+    def usable(self) -> bool:
+        """Whether this process may touch its connections: not if it was forked inside a transaction."""
+        return not self._unusable
+
+    def close(self) -> None:
+        """Wait for the calls under way, and close all."""
+        with self._guard:
+            if self._closed:
+                return
+            self._closed = True
+            connections = [] if self._unusable else list(self._all)
+        for connection in connections:
+            with connection.lock:
+                connection.raw.close()
+
+    # --- forked children --------------------------------------------------------------------------------------------
+    # SQLite keeps its locks on a file by process, in memory that a forked child gets a copy of. A child that opens the
+    # file anew still believes to hold locks that only its parent has; once the parent closes the file, its last user
+    # takes the log away from under the child, and what the child writes is lost. So no connection may be open at the
+    # moment of a fork: the parent's are closed before it and opened again after it.
+
+    def before_fork(self) -> None:
+        """Wait for the calls under way, and close every connection that is not in a transaction."""
+        self._held = [lock for lock in (self.write_lock, self._guard) if lock.acquire(True, FORK_PATIENCE_SECONDS)]
+        self._left_open = len(self._held) < 2  # somebody works on a connection
+        self._reopened: list[Connection] = []
+        for connection in self._all if self._path is not None and not self._closed else ():
+            if not connection.lock.acquire(True, FORK_PATIENCE_SECONDS):
+                self._left_open = True
+                continue
+            self._held.append(connection.lock)
+            if connection.depth or connection.raw.in_transaction:
+                self._left_open = True
+            else:
+                connection.raw.close()
+                self._reopened.append(connection)
+
+    def after_fork_in_parent(self) -> None:
+        for connection in self._reopened:
+            with suppress(TtlStoreError):  # calls on it will tell
+                connection.raw = self.open()
+        self._release_held()
+
+    def after_fork_in_child(self) -> None:
+        if self._memory is not None:  # the child's memory is a copy, and so is the store in it
+            if self.write_lock not in self._held:  # the copy was made in a transaction of a thread that is not here
+                self.write_lock = self._memory.lock = threading.RLock()
+                self._memory.depth = 0
+                self._memory.raw.rollback()
+            self._guard = threading.Lock()
+            self._release_held()
+            return
+        for connection in self._all:
+            if connection not in self._reopened:  # not even to be closed: that would write
+                connection.afterwards.clear()
+                for never_freed in (connection, connection.raw):
+                    ctypes.pythonapi.Py_IncRef(ctypes.py_object(never_freed))
+        if self._left_open:
+            self._unusable = True
+            self._local = threading.local()
+            self._guard = threading.Lock()
+            self._release_held()
+        else:
+            self._start()
+
+    def _release_held(self) -> None:
+        for lock in self._held:
+            with suppress(RuntimeError):  # the guard is another in a child
+                lock.release()
+        self._held = []
+        self._reopened = []

@@ -1,0 +1,91 @@
+"""Waiting for SQLite's locks, and its errors as ours."""
+
+import sqlite3
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from ttlstore.errors import (
+    CannotOpen,
+    InvalidDocument,
+    StoreBusy,
+    StoreClosed,
+    StoreCorrupt,
+    StoreFailed,
+    StoreFull,
+    StoreReadOnly,
+    TtlStoreError,
+)
+
+T = TypeVar("T")
+
+SHORTEST_PAUSE_SECONDS = 0.0005  # before asking again for a lock: shorter than the gap between the vacuum's batches
+IMPATIENT_SECONDS = 0.05  # for so long it is asked for that often
+LONGEST_PAUSE_SECONDS = 0.01  # what a long wait may cost after the lock is free
+
+
+class Patience:
+    """With the locks of one store."""
+
+    def __init__(self, name: str, busy_timeout: float) -> None:
+        self._name = name
+        self._busy_timeout = busy_timeout
+
+    def run(self, action: Callable[[], T]) -> T:
+        """Run until the lock is free, for `busy_timeout` at most.
+
+        SQLite could wait by itself. But it sleeps for up to 0.1 s at a time, not everywhere, and a statement that it
+        made wait would still count from the moment when the call began.
+        """
+        start = time.monotonic()
+        pause = SHORTEST_PAUSE_SECONDS
+        while True:
+            try:
+                return action()
+            except sqlite3.Error as error:
+                waited = time.monotonic() - start
+                if not is_busy(error) or waited + pause > self._busy_timeout:
+                    raise self.translated(error) from error
+            time.sleep(pause)
+            if waited > IMPATIENT_SECONDS:
+                pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+
+    def exhausted(self) -> StoreBusy:
+        return StoreBusy(f"{self._name} stayed locked for {self._busy_timeout:g} s (busy_timeout); nothing was written")
+
+    def translated(self, error: sqlite3.Error) -> TtlStoreError:
+        """The driver's error as one of ours."""
+        code = getattr(error, "sqlite_errorcode", None)
+        if code is None:
+            return self._translated_by_text(error)
+        match code & 0xFF:  # the upper bits only tell more about the same thing
+            case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+                return self.exhausted()
+            case sqlite3.SQLITE_FULL:
+                return StoreFull(f"there is no room left to write to {self._name}; nothing was written")
+            case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+                return StoreCorrupt(f"{self._name} is damaged: {error}")
+            case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
+                return StoreReadOnly(f"{self._name} cannot be written: {error}")
+            case sqlite3.SQLITE_CANTOPEN:
+                return CannotOpen(f"{self._name} cannot be opened: {error}")
+            case sqlite3.SQLITE_TOOBIG:
+                return InvalidDocument("the document is larger than SQLite can store")
+        if "malformed JSON" in str(error):
+            return StoreCorrupt(f"a document in {self._name} is damaged: {error}")
+        return StoreFailed(f"{self._name}: {error}")
+
+    def _translated_by_text(self, error: sqlite3.Error) -> TtlStoreError:
+        """Of the errors that the driver raises by itself, without a code of SQLite's."""
+        if "closed database" in str(error):
+            return StoreClosed(f"{self._name} is closed")
+        if isinstance(error, sqlite3.DataError):
+            return InvalidDocument("the document is larger than SQLite can store")
+        if "decode to UTF-8" in str(error):
+            return StoreCorrupt(f"{self._name} is damaged: {error}")
+        return StoreFailed(f"{self._name}: {error}")
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

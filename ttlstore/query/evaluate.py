@@ -1,0 +1,250 @@
+"""The meaning of a query, from documents to results. Whatever runs a query faster must give the same.
+
+A query whose WHERE, ORDER BY, TOP or OFFSET was done elsewhere is evaluated by leaving them out of it:
+`dataclasses.replace(query, where=None)`.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+
+from ttlstore.errors import QueryError, shown
+from ttlstore.query.aggregates import ACCUMULATORS, Accumulator
+from ttlstore.query.check import aggregates
+from ttlstore.query.expressions import (
+    EMPTY,
+    Binding,
+    Evaluator,
+    ExpressionCompiler,
+    Row,
+    Scope,
+    Subquery,
+    object_maker,
+    path_getter,
+)
+from ttlstore.query.functions.size import checked_value
+from ttlstore.query.mistakes import located
+from ttlstore.query.syntax import (
+    Aggregate,
+    Derived,
+    Each,
+    Expression,
+    Fields,
+    Literal,
+    Parameter,
+    Query,
+    Single,
+    Source,
+    walk,
+)
+from ttlstore.query.values import UNDEFINED, Value, identity, sort_key
+
+Documents = Iterable[dict[str, Value]]
+Sorted = tuple[tuple[tuple[Value, ...], ...], Row]  # a row, after what it is sorted by
+
+_SORT_SLACK = 1000  # rows that wait, beyond those that are wanted, until the rest is dropped
+
+
+def evaluate(query: Query, documents: Documents, parameters: Mapping[str, Value], now_ms: int) -> Iterator[Value]:
+    """The results of a query over documents, one after the other. The documents are not changed, and may be shared.
+
+    `parameters` is what `parameters.bind` gave. Raises QueryError, also while the results are taken.
+    """
+    binding = Binding(query.text, parameters, now_ms)
+    results = _compile(query, EMPTY, binding, documents)
+    return _guarded(results(()))
+
+
+def compile_condition(
+    condition: Expression, alias: str, parameters: Mapping[str, Value], now_ms: int, text: str = ""
+) -> Callable[[Value], bool]:
+    """Whether a condition on one alias holds for what the alias stands for."""
+    scope = EMPTY.plus(alias)
+    evaluator = ExpressionCompiler(scope, Binding(text, parameters, now_ms), _compile).compile(condition)
+    return lambda value: evaluator((value,)) is True
+
+
+def count_of(node: Literal | Parameter, parameters: Mapping[str, Value], text: str) -> int:
+    """The number that TOP, OFFSET or LIMIT says. Raises QueryError if a parameter is not one."""
+    value = node.value if isinstance(node, Literal) else parameters[node.name]
+    if type(value) is float and value.is_integer():
+        value = int(value)
+    if type(value) is not int or value < 0:
+        raise located(text, node.at, f"this takes a whole number from 0, got {shown(value)}")
+    return value
+
+
+def _guarded(results: Iterator[Value]) -> Iterator[Value]:
+    try:
+        yield from results
+    except RecursionError:
+        # What is compared comes from documents, whose depth no check of the query limits.
+        raise QueryError("the values are nested too deep to be evaluated") from None
+
+
+# --- the stages of a query ------------------------------------------------------------------------------------------
+
+
+def _compile(query: Query, outer: Scope, binding: Binding, documents: Documents | None = None) -> Subquery:
+    """A function from the row around the query to its results.
+
+    With `documents`, the name that FROM starts from means them; else it is an alias of the row around.
+    """
+    scope = outer
+    steps: list[Callable[[Iterator[Row]], Iterator[Row]]] = []
+    for source in query.sources:
+        steps.append(_source(source, scope, binding, documents))
+        documents = None
+        scope = scope.plus(source.alias)
+    if query.where is not None:
+        steps.append(_filter(ExpressionCompiler(scope, binding, _compile).compile(query.where)))
+    group = None
+    if aggregates(query):
+        group, scope = _group(query, outer, scope, binding)
+    skip, limit = _window(query, binding)
+    order = None
+    if query.order_by:
+        wanted = None if limit is None or query.distinct or isinstance(query.projection, Single) else skip + limit
+        order = _order(query, ExpressionCompiler(scope, binding, _compile), wanted)
+    project = _projection(query, ExpressionCompiler(scope, binding, _compile))
+
+    def results(row: Row) -> Iterator[Value]:
+        rows: Iterator[Row] = iter((row,))
+        for step in steps:
+            rows = step(rows)
+        if group is not None:
+            rows = group(rows, row)
+        if order is not None:
+            rows = order(rows)
+        values: Iterator[Value] = (value for row in rows if (value := project(row)) is not UNDEFINED)
+        if query.distinct:
+            values = _distinct(values)
+        return values if limit is None else islice(values, skip, skip + limit)
+
+    return results
+
+
+def _source(
+    source: Source, scope: Scope, binding: Binding, documents: Documents | None
+) -> Callable[[Iterator[Row]], Iterator[Row]]:
+    """Adds a value to the row: as many rows as there are values."""
+    if isinstance(source, Derived):
+        results = _compile(source.query, scope, binding, documents)
+        if source.each:
+            return lambda rows: (
+                (*row, item) for row in rows for value in results(row) if type(value) is list for item in value
+            )
+        return lambda rows: ((*row, checked_value("the subquery", value)) for row in rows for value in results(row))
+    if documents is not None:
+        found = path_getter(0, source.path.steps)
+        starts: Evaluator = lambda row: (found((document,)) for document in documents)  # noqa: E731
+    else:
+        only = path_getter(scope.aliases[source.path.alias], source.path.steps)
+        starts = lambda row: (only(row),)  # noqa: E731
+    if isinstance(source, Each):
+        return lambda rows: (
+            (*row, item) for row in rows for value in starts(row) if type(value) is list for item in value
+        )
+    return lambda rows: ((*row, value) for row in rows for value in starts(row) if value is not UNDEFINED)
+
+
+def _filter(condition: Evaluator) -> Callable[[Iterator[Row]], Iterator[Row]]:
+    return lambda rows: (row for row in rows if condition(row) is True)
+
+
+def _projection(query: Query, compiler: ExpressionCompiler) -> Evaluator:
+    projection = query.projection
+    if isinstance(projection, Single):
+        return compiler.compile(projection.expression)
+    if isinstance(projection, Fields):
+        return object_maker([(name, compiler.compile(expression)) for name, expression in projection.items])
+    return lambda row: row[-1]  # SELECT * has one source, the last value of the row
+
+
+def _distinct(values: Iterator[Value]) -> Iterator[Value]:
+    seen = set()
+    for value in values:
+        key = identity(value)
+        if key not in seen:
+            seen.add(key)
+            yield value
+
+
+def _window(query: Query, binding: Binding) -> tuple[int, int | None]:
+    if query.top is not None:
+        return 0, count_of(query.top, binding.parameters, binding.text)
+    if query.offset is None or query.limit is None:
+        return 0, None
+    return (
+        count_of(query.offset, binding.parameters, binding.text),
+        count_of(query.limit, binding.parameters, binding.text),
+    )
+
+
+# --- ORDER BY -------------------------------------------------------------------------------------------------------
+
+
+def _order(query: Query, compiler: ExpressionCompiler, wanted: int | None) -> Callable[[Iterator[Row]], Iterator[Row]]:
+    """Sorts the rows; those that are equal stay in the order they come in. Keeps only about as many as are wanted."""
+    keys = [compiler.compile(order.expression) for order in query.order_by]
+    directions = [order.descending for order in query.order_by]
+
+    def sort(waiting: list[Sorted]) -> None:
+        for position in reversed(range(len(keys))):
+            waiting.sort(key=lambda entry: entry[0][position], reverse=directions[position])  # used at once
+
+    def apply(rows: Iterator[Row]) -> Iterator[Row]:
+        waiting: list[Sorted] = []
+        for row in rows:
+            waiting.append((tuple([sort_key(key(row)) for key in keys]), row))
+            if wanted is not None and len(waiting) >= 2 * wanted + _SORT_SLACK:
+                sort(waiting)
+                del waiting[wanted:]
+        sort(waiting)
+        for _, row in waiting:
+            yield row
+
+    return apply
+
+
+# --- GROUP BY and aggregates ----------------------------------------------------------------------------------------
+
+
+def _group(
+    query: Query, outer: Scope, scope: Scope, binding: Binding
+) -> tuple[Callable[[Iterator[Row], Row], Iterator[Row]], Scope]:
+    """Makes a row of each group: the row around the query, what is grouped by, and the aggregates."""
+    compiler = ExpressionCompiler(scope, binding, _compile)
+    keys = [compiler.compile(expression) for expression in query.group_by]
+    nodes = _aggregates(query)
+    arguments = [compiler.compile(node.argument) for node in nodes]
+    kinds = [ACCUMULATORS[node.name] for node in nodes]
+    computed = {expression: outer.width + position for position, expression in enumerate((*query.group_by, *nodes))}
+    width = outer.width + len(query.group_by) + len(nodes)
+
+    def apply(rows: Iterator[Row], around: Row) -> Iterator[Row]:
+        groups: dict[object, tuple[Row, list[Accumulator]]] = {}
+        for row in rows:
+            values = tuple([key(row) for key in keys])
+            name = tuple(map(identity, values))
+            group = groups.get(name)
+            if group is None:
+                group = groups[name] = (around + values, [kind() for kind in kinds])
+            for accumulator, argument in zip(group[1], arguments, strict=True):
+                accumulator.add(argument(row))
+        if not groups and not query.group_by:
+            groups[()] = (around, [kind() for kind in kinds])
+        for start, accumulators in groups.values():
+            yield start + tuple([accumulator.result() for accumulator in accumulators])
+
+    return apply, Scope(outer.aliases, width, {**outer.computed, **computed})
+
+
+def _aggregates(query: Query) -> list[Aggregate]:
+    """Every different aggregate in what is selected and sorted by."""
+    expressions = [order.expression for order in query.order_by]
+    if isinstance(query.projection, Fields):
+        expressions += [expression for _, expression in query.projection.items]
+    elif isinstance(query.projection, Single):
+        expressions.append(query.projection.expression)
+    found = (node for expression in expressions for node in walk(expression) if isinstance(node, Aggregate))
+    return list(dict.fromkeys(found))

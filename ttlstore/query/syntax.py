@@ -1,0 +1,344 @@
+"""The syntax tree of a query. `at` is where a node stands in the text; it is no part of what the node means."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, Union
+
+
+def _at() -> Any:
+    return field(default=0, compare=False, repr=False)
+
+
+# --- expressions ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Literal:
+    """null, true, false, a number, a string or undefined."""
+
+    value: Any
+    at: int = _at()
+
+    # 1 and true are equal in Python, and are not in a query.
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and type(self.value) is type(other.value) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """`@name`, without the @."""
+
+    name: str
+    at: int = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """`c`, `c.a.b`, `c["a"]`, `c.items[0]`: an alias, and the names and array indexes that lead on from it."""
+
+    alias: str
+    steps: tuple[str | int, ...] = ()
+    at: int = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """`target[key]` where the target is no path, or the key no constant."""
+
+    target: "Expression"
+    key: "Expression"
+    at: int = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """operator: + - ~ NOT"""
+
+    operator: str
+    operand: "Expression"
+    at: int = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """operator: = != < <= > >= + - * / % & | ^ << >> >>> ||  (`<>` is read as `!=`)"""
+
+    operator: str
+    left: "Expression"
+    right: "Expression"
+    at: int = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Logical:
+    """operator: AND OR; two operands or more."""
+
+    operator: str
+    operands: tuple["Expression", ...]
+    at: int = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Coalesce:
+    """`a ?? b ?? …`: the first that is defined."""
+
+    operands: tuple["Expression", ...]
+    at: int = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """`condition ? then : otherwise`"""
+
+    condition: "Expression"
+    then: "Expression"
+    otherwise: "Expression"
+    at: int = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """`operand [NOT] IN (choices)`"""
+
+    operand: "Expression"
+    choices: tuple["Expression", ...]
+    negated: bool = False
+    at: int = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """`operand [NOT] BETWEEN low AND high`"""
+
+    operand: "Expression"
+    low: "Expression"
+    high: "Expression"
+    negated: bool = False
+    at: int = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """`operand [NOT] LIKE pattern [ESCAPE escape]`"""
+
+    operand: "Expression"
+    pattern: "Expression"
+    escape: "Expression | None" = None
+    negated: bool = False
+    at: int = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function by its name in capitals, and as many arguments as it takes."""
+
+    name: str
+    arguments: tuple["Expression", ...]
+    at: int = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """name: COUNT SUM AVG MIN MAX"""
+
+    name: str
+    argument: "Expression"
+    at: int = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectLiteral:
+    items: tuple[tuple[str, "Expression"], ...]
+    at: int = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayLiteral:
+    items: tuple["Expression", ...]
+    at: int = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """`EXISTS(query)`: whether it has a result that is defined."""
+
+    query: "Query"
+    at: int = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySubquery:
+    """`ARRAY(query)`: all its results."""
+
+    query: "Query"
+    at: int = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarSubquery:
+    """`(query)`: its only result, or undefined."""
+
+    query: "Query"
+    at: int = _at()
+
+
+Expression: TypeAlias = Union[  # noqa: UP007  # nineteen lines of | would not read better
+    Literal,
+    Parameter,
+    Path,
+    Access,
+    Unary,
+    Binary,
+    Logical,
+    Coalesce,
+    Conditional,
+    In,
+    Between,
+    Like,
+    Call,
+    Aggregate,
+    ObjectLiteral,
+    ArrayLiteral,
+    Exists,
+    ArraySubquery,
+    ScalarSubquery,
+]
+
+
+# --- queries --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Star:
+    """`SELECT *`"""
+
+    at: int = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """`SELECT a, b AS x`: the names of the properties, and what they hold."""
+
+    items: tuple[tuple[str, Expression], ...]
+    at: int = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """`SELECT VALUE expression`"""
+
+    expression: Expression
+    at: int = _at()
+
+
+Projection = Star | Fields | Single
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """`FROM c`, `FROM root r`, `FROM c.address a`: the one value at a path, unless it is undefined.
+
+    The name that the outermost FROM starts from means every document of the collection in turn, as in Each.
+    """
+
+    path: Path
+    alias: str
+    at: int = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """`x IN c.items`: every element of the array at a path."""
+
+    path: Path
+    alias: str
+    at: int = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """`(query) AS x`: every result of a query. `x IN (query)`, with `each`: every element of every result."""
+
+    query: "Query"
+    alias: str
+    each: bool = False
+    at: int = _at()
+
+
+Source = Within | Each | Derived
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One part of ORDER BY."""
+
+    expression: Expression
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """`sources` are FROM and every JOIN, in this order; empty without FROM.
+
+    `top`, `offset` and `limit` are Literals of integers or Parameters. `parameters` and `text` are set for the
+    outermost query only: every parameter where it first stands, and what was parsed.
+    """
+
+    projection: Projection
+    sources: tuple[Source, ...] = ()
+    where: Expression | None = None
+    group_by: tuple[Expression, ...] = ()
+    order_by: tuple[Order, ...] = ()
+    distinct: bool = False
+    top: Literal | Parameter | None = None
+    offset: Literal | Parameter | None = None
+    limit: Literal | Parameter | None = None
+    parameters: tuple[Parameter, ...] = field(default=(), compare=False, repr=False)
+    text: str = field(default="", compare=False, repr=False)
+    at: int = _at()
+
+
+# --- walking --------------------------------------------------------------------------------------------------------
+
+
+def children(node: Expression) -> tuple[Expression, ...]:
+    """The expressions that an expression is made of; those inside subqueries are not."""
+    match node:
+        case Access(target, key):
+            return target, key
+        case Unary(_, operand):
+            return (operand,)
+        case Binary(_, left, right):
+            return left, right
+        case Logical(_, operands) | Coalesce(operands):
+            return operands
+        case Conditional(condition, then, otherwise):
+            return condition, then, otherwise
+        case In(operand, choices):
+            return operand, *choices
+        case Between(operand, low, high):
+            return operand, low, high
+        case Like(operand, pattern, escape):
+            return (operand, pattern) if escape is None else (operand, pattern, escape)
+        case Call(_, arguments):
+            return arguments
+        case Aggregate(_, argument):
+            return (argument,)
+        case ObjectLiteral(items):
+            return tuple(value for _, value in items)
+        case ArrayLiteral(elements):
+            return elements
+        case _:
+            return ()
+
+
+def walk(node: Expression) -> Iterator[Expression]:
+    """An expression and every expression in it, from the outside in; those inside subqueries are not."""
+    waiting = [node]
+    while waiting:
+        here = waiting.pop()
+        yield here
+        waiting.extend(reversed(children(here)))

@@ -1,0 +1,107 @@
+"""The values of the query language: JSON and undefined. How they are compared, equated and put in order."""
+
+from collections.abc import Hashable
+from enum import Enum
+from typing import Any, Final
+
+Value = Any  # None, bool, int, float, str, list, dict, or UNDEFINED
+
+
+class Undefined(Enum):
+    """What a missing property is, and what comes of values that do not fit an operation. Not null."""
+
+    UNDEFINED = "undefined"
+
+    def __repr__(self) -> str:
+        return "undefined"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+UNDEFINED: Final = Undefined.UNDEFINED
+
+# The order across types; false and true are types of their own in it.
+_FALSE, _TRUE = 2, 3
+RANK: Final[dict[type, int]] = {Undefined: 0, type(None): 1, bool: _FALSE, int: 4, float: 4, str: 5, list: 6, dict: 7}
+_ORDERED = frozenset((str, int, float, bool, type(None)))
+
+MIN_INT, MAX_INT = -(2**63), 2**63 - 1  # what documents can hold, and SQL compares exactly
+
+
+def is_number(value: Value) -> bool:
+    """Whether it is a number: true and false are not."""
+    kind = type(value)
+    return kind is int or kind is float
+
+
+def equal(left: Value, right: Value) -> bool | Undefined:
+    """`left = right`: undefined unless both are of one type."""
+    kind = type(left)
+    if kind is type(right):
+        if kind is dict or kind is list:
+            return identity(left) == identity(right)
+        return UNDEFINED if left is UNDEFINED else bool(left == right)
+    return bool(left == right) if RANK[kind] == RANK[type(right)] else UNDEFINED
+
+
+def compare(left: Value, right: Value) -> int | Undefined:
+    """Negative, 0 or positive; undefined unless both are null, booleans, numbers or strings."""
+    kind = type(left)
+    if RANK[kind] != RANK[type(right)] or kind not in _ORDERED:
+        return UNDEFINED
+    if left is None:
+        return 0
+    return int(left > right) - int(left < right)
+
+
+def identity(value: Value) -> Hashable:
+    """The same for equal values, and different for others: what DISTINCT, GROUP BY and IN look up."""
+    kind = type(value)
+    if kind is str or kind is int or kind is float:
+        return value  # type: ignore[no-any-return]  # narrowed by its type, which mypy does not follow
+    if kind is list:
+        return (RANK[list], *map(identity, value))
+    if kind is dict:
+        return RANK[dict], frozenset(zip(value, map(identity, value.values()), strict=True))
+    return _rank(value), ()
+
+
+def sort_key(value: Value) -> tuple[Any, ...]:
+    """Puts any values into their total order: by type, then by value.
+
+    Arrays are compared element by element, objects property by property in the order of their names.
+    """
+    kind = type(value)
+    if kind is list:
+        return RANK[list], tuple(map(sort_key, value))
+    if kind is dict:
+        names = sorted(value)
+        return RANK[dict], tuple(zip(names, map(sort_key, map(value.__getitem__, names)), strict=True))
+    rank = _rank(value)
+    return (rank, value) if rank > _TRUE else (rank,)
+
+
+def _rank(value: Value) -> int:
+    return _TRUE if value is True else RANK[type(value)]
+
+
+def number(value: int | float) -> Value:
+    """The result of a calculation: undefined where it is not finite, a float where it leaves 64 bits."""
+    if type(value) is int:
+        return value if MIN_INT <= value <= MAX_INT else _as_float(value)
+    return value if value - value == 0 else UNDEFINED
+
+
+def _as_float(value: int) -> Value:
+    try:
+        return float(value)
+    except OverflowError:
+        return UNDEFINED
+
+
+def whole(value: Value) -> int | None:
+    """A number as an integer, if it is one: 2 and 2.0, not 2.5."""
+    if type(value) is int:
+        return value
+    return int(value) if type(value) is float and value.is_integer() else None
