@@ -171,11 +171,11 @@ class Collection:
         """
         after, rows = 0, FIRST_PAGE_ROWS
         while page := self._engine.all(self._statements.page, (self._id, after, present(self._statement_clock), rows)):
-            for seq, expires_at, *stored in page:
+            for _, expires_at, body, ts, etag, checksum in page:
                 if expires_at is None or expires_at > present(self._clock):
-                    yield decode(*stored)
-                after = seq
-            average = sum(len(row[2]) for row in page) // len(page) + 1
+                    yield decode(body, ts, etag, checksum)
+            after = page[-1][0]
+            average = sum([len(row[2]) for row in page]) // len(page) + 1
             rows = min(max(PAGE_BYTES // average, 1), MAX_PAGE_ROWS)
         self._settings()  # an empty page is also what a dropped collection has
 
