@@ -175,7 +175,7 @@ def _delete_some(joined: FromClause, order: ColumnElement[int], *conditions: Col
         .order_by(order)
         .limit(bindparam("rows", type_=BigInteger))
         .with_for_update(skip_locked=True, of=documents)
-        .cte("first")  # not a subquery, which might be run again for every row, and take more each time
+        .subquery()
     )
     so_far = func.sum(first.c.size).over(order_by=first.c.place, rows=(None, 0)) - first.c.size
     counted = select(first.c.seq, so_far.label("so_far")).subquery()

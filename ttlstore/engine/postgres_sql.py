@@ -51,6 +51,11 @@ class _Compiler(PGCompiler_psycopg):
         name = "" if options.get("within_label_clause") else " AS checksum"
         return f"({text} # (documents._ts & {_LOW_BITS})){name}"
 
+    def visit_in_op_binary(self, binary: Any, operator: Any, **options: Any) -> str:
+        """An array is made once; what follows IN might be run again for every row, and lock more rows each time."""
+        rows = self.process(binary.right, **options)
+        return f"{self.process(binary.left, **options)} = ANY (ARRAY{rows})"
+
 
 class _ServerClockCompiler(_Compiler):
     def visit_bindparam(self, bindparam: Any, *args: Any, **options: Any) -> str:
