@@ -14,7 +14,6 @@ from sqlalchemy import (
     ClauseElement,
     Column,
     ColumnElement,
-    Delete,
     Dialect,
     Exists,
     FromClause,
@@ -32,6 +31,7 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.sql.dml import ReturningDelete
 
 from ttlstore.schema import (
     BEFORE_ALL,
@@ -163,7 +163,9 @@ def _range(column: ColumnElement[int], part: ColumnElement[bool]) -> Select[Any]
     )
 
 
-def _delete_some(joined: FromClause, order: ColumnElement[int], *conditions: ColumnElement[bool]) -> Delete:
+def _delete_some(
+    joined: FromClause, order: ColumnElement[int], *conditions: ColumnElement[bool]
+) -> ReturningDelete[tuple[int]]:
     """Delete the first of the rows that fulfil the conditions now: so many, or fewer where they are large.
 
     Rows that another is about to change are passed over: they will be live again, or gone, or there the next time.
@@ -180,7 +182,7 @@ def _delete_some(joined: FromClause, order: ColumnElement[int], *conditions: Col
     so_far = func.sum(first.c.size).over(order_by=first.c.place, rows=(None, 0)) - first.c.size
     counted = select(first.c.seq, so_far.label("so_far")).subquery()
     within = counted.c.so_far < bindparam("bytes", type_=BigInteger)
-    return delete(documents).where(documents.c.seq.in_(select(counted.c.seq).where(within)))
+    return delete(documents).where(documents.c.seq.in_(select(counted.c.seq).where(within))).returning(documents.c.seq)
 
 
 class Statements:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy
 from sqlalchemy.dialects.sqlite import insert
@@ -18,6 +18,7 @@ from ttlstore.engine.json import Json
 from ttlstore.engine.sqlite_connections import Connection, Connections
 from ttlstore.engine.sqlite_file import APPLICATION_ID, inspect_file
 from ttlstore.engine.sqlite_json import SqliteJson
+from ttlstore.engine.sqlite_packing import pack
 from ttlstore.engine.sqlite_patience import Patience, is_busy
 from ttlstore.engine.turn import turn
 from ttlstore.errors import (
@@ -29,6 +30,8 @@ from ttlstore.errors import (
 from ttlstore.schema import index_prefix
 from ttlstore.statements import Prepared, Statements, Values, preparing_for
 from ttlstore.ttl import Clock, moment
+
+T = TypeVar("T")
 
 OLDEST_SQLITE = (3, 38, 0)  # the first whose JSON functions are always there
 BACKUP_PAGES = 1024  # copied between two reports: 4 MiB, some milliseconds
@@ -149,6 +152,10 @@ class SqliteEngine:
                     write_lock.release()
                 except RuntimeError:
                     pass  # it was not acquired
+
+    def remove(self, statement: Prepared, values: Values) -> list[int] | None:
+        arranged = statement.arrange(values)
+        return self._unless_busy(lambda raw: [row[0] for row in raw.execute(statement.sql, arranged)])
 
     def change(self, statement: Prepared, values: Values) -> int:
         return self.change_many(statement, [values])
@@ -387,6 +394,7 @@ class SqliteEngine:
             return
         with self._connections.another() as raw:
             raw.execute("PRAGMA synchronous = NORMAL")
+            raw.execute("PRAGMA temp_store = MEMORY")
             raw.execute("PRAGMA wal_autocheckpoint = 0")  # it would come on top of a statement that must be short
             yield
 
@@ -406,16 +414,25 @@ class SqliteEngine:
         connection.version = version
         return changed or bool(self._connections.writers)
 
+    def pack(self, first: int, last: int) -> int | None:
+        return 0 if self._path is None else self._unless_busy(lambda raw: pack(raw, first, last))
+
     def give_back(self, pages: int) -> int | None:
+        def shrink(raw: sqlite3.Connection) -> int:
+            before = self.space().free_pages
+            # Not execute(): it takes a single step of a statement without columns, and a step is a page.
+            raw.executescript(f"PRAGMA incremental_vacuum({pages})")
+            return before - self.space().free_pages
+
+        return self._unless_busy(shrink)
+
+    def _unless_busy(self, action: Callable[[sqlite3.Connection], T]) -> T | None:
         if not self._connections.write_lock.acquire(False):
             return None
         connection = self._connections.mine()
         try:
             with connection.lock:
-                before = self.space().free_pages
-                # Not execute(): it takes a single step of a statement without columns, and a step is a page.
-                connection.raw.executescript(f"PRAGMA incremental_vacuum({pages})")
-                return before - self.space().free_pages
+                return action(connection.raw)
         except sqlite3.Error as error:
             if is_busy(error):
                 return None
