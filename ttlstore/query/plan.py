@@ -19,6 +19,7 @@ from ttlstore.query.conditions import (
 from ttlstore.query.sql import SEQ, SortKey, sort_keys
 from ttlstore.query.syntax import (
     Aggregate,
+    Derived,
     Expression,
     Fields,
     Literal,
@@ -62,7 +63,18 @@ class Plan:
     def in_steps(self) -> bool:
         """Whether every row has results of its own, in the order of the rows: so a page can go on after a row."""
         rest = self.rest
-        return not (rest.order_by or rest.distinct or self.counted or aggregates(rest))
+        from_rows = bool(rest.sources) and not isinstance(rest.sources[0], Derived)
+        return from_rows and not (rest.order_by or rest.distinct or aggregates(rest))
+
+    @property
+    def several(self) -> bool:
+        """Whether a row can have several results."""
+        return len(self.query.sources) > 1 or not isinstance(self.query.sources[0], Within)
+
+    @property
+    def starts_from_documents(self) -> bool:
+        """Whether the first source is the documents themselves."""
+        return bool(self.query.sources) and _is_collection(self.query)
 
     @property
     def as_they_are(self) -> bool:
@@ -71,13 +83,13 @@ class Plan:
         return (
             isinstance(rest.projection, Star)
             and len(rest.sources) == 1
-            and _is_collection(rest)
+            and self.starts_from_documents
             and rest == Query(rest.projection, rest.sources)
         )
 
 
 def plan(query: Query, kinds: Mapping[str, Kind], json: Json, indexes: Indexes, partition: tuple[Test, ...]) -> Plan:
-    """The plan for parameters of these kinds, with these indexes. `partition` are tests that every document must pass."""
+    """The plan for parameters of these kinds, with these indexes. `partition` is what every document must pass."""
     tests, pushed, residual = list(partition), list[Expression](), list[Expression]()
     conjuncts = _conjuncts(query.where)
     translator = _translator(query, kinds, json)

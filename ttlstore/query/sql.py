@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from sqlalchemy import Boolean, ColumnElement, bindparam, func, literal_column, select
+from sqlalchemy import ClauseElement, ColumnElement, bindparam, func, literal_column, select
 
 from ttlstore.engine.json import Json, Path, Rank
 from ttlstore.query.conditions import All, Among, AnyOf, Compare, InPartition, IsA, Operand, Test
@@ -135,11 +135,13 @@ def frames(prepare: Prepare) -> Frames:
     this = collections.c.id == collection
     default_ttl = select(collections.c.default_ttl).where(this).scalar_subquery()
     name = select(collections.c.name).where(this).scalar_subquery()
+    # Not of type Boolean: that would become `(…) = 1`, through which SQLite sees no index.
+    condition: ColumnElement[bool] = literal_column("/*condition*/")
     conditions = (
         documents.c.collection_id == collection,
         name.is_not(None),  # dropped, unless it has one
         live(default_ttl=default_ttl),
-        literal_column("/*condition*/", Boolean),
+        condition,
     )
     found = (documents.c.seq, documents.c.body, documents.c.ts, documents.c.etag)
     rows = (
@@ -155,8 +157,8 @@ def frames(prepare: Prepare) -> Frames:
     return Frames(_frame(prepare, rows, "now", "limit", "offset"), _frame(prepare, number, "now"))
 
 
-def _frame(prepare: Prepare, statement: object, *names: str) -> Frame:
-    prepared = prepare(statement, *names)  # type: ignore[arg-type]  # a Select, of one type or the other
+def _frame(prepare: Prepare, statement: ClauseElement, *names: str) -> Frame:
+    prepared = prepare(statement, *names)
     presents = prepared.arrange(names).count("now")
     assert prepared.arrange(names) == ("now",) * presents + names[1:], "the slots stand between the parameters"
     return Frame(prepared.sql, presents)
