@@ -36,10 +36,22 @@ MINUTES ?= 5
 soak: $(READY) ## everything that can go wrong, for MINUTES=5; writes docs/reliability.md
 	$(BIN)/python -m tests.faults --minutes $(MINUTES) --report docs/reliability.md
 
-.PHONY: bench
-bench: $(READY) ## speed, as ratios to hand-written SQLite and to diskcache
+.PHONY: docs
+docs: $(READY) ## record what the commands in the docs print
+	$(BIN)/python -m tests.cli.tour
+
+$(VENV)/.bench: $(READY)
 	$(BIN)/pip install --quiet --group bench
+	touch $@
+
+.PHONY: bench
+bench: $(VENV)/.bench ## every promise about speed, and the store beside what could be used instead
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks peers
+
+.PHONY: bench-quick
+bench-quick: $(VENV)/.bench ## the short form, under two minutes
+	$(BIN)/python -m benchmarks peers --size 10000 --rounds 3 --budget 2 --load-budget 10 --shared-size 0 --expiring 0
 
 .PHONY: clean
 clean: ## remove what the other commands made

@@ -1,13 +1,22 @@
 """The front: python -m benchmarks [name …]; without a name, every suite in turn."""
 
 import platform
+import shlex
 import sqlite3
+import sys
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
+from typing import Literal
 
 import click
+from rich.console import Console
 
+from benchmarks import difference, table
 from benchmarks.measure import Comparison, Promise
+from benchmarks.peers import PEERS
+from benchmarks.record import Run
+from benchmarks.side_by_side import Options, SideBySide
 
 # A suite is a module of this package with a `run()`, which yields what it measured together with what is promised.
 # Imported when it runs: each needs other packages of the group `bench`.
@@ -15,6 +24,8 @@ SUITES = {
     "point": "Reads, writes and bulk loads, to the same SQL by hand and to diskcache.",
     "vacuum": "What deleting a million expired rows costs.",
 }
+
+FILE_COLUMNS = 160
 
 
 @click.group(chain=True, invoke_without_command=True)
@@ -35,6 +46,72 @@ def run_suite(name: str) -> None:
 
 for _name, _help in SUITES.items():
     main.command(_name, help=_help)(lambda name=_name: run_suite(name))
+
+
+def wide_console() -> Console:
+    """The terminal; or, into a file, as wide as the tables are."""
+    console = Console()
+    return console if console.is_terminal else Console(width=FILE_COLUMNS)
+
+
+@main.command()
+@click.option("--peer", "peers", multiple=True, type=click.Choice(list(PEERS)), help="One of them; all, if not given.")
+@click.option("--size", "sizes", multiple=True, type=int, default=(10_000, 100_000, 1_000_000), show_default=True)
+@click.option("--big-size", "big_sizes", multiple=True, type=int, help="For ttlstore and the floor alone.")
+@click.option("--durability", type=click.Choice(["normal", "full"]), default="normal", show_default=True)
+@click.option("--rounds", type=int, default=5, show_default=True)
+@click.option("--at-once", multiple=True, type=int, default=(1, 2, 4, 8), show_default=True, help="Threads, processes.")
+@click.option("--shared-size", type=int, default=100_000, show_default=True, help="Documents they share; 0: left out.")
+@click.option("--expiring", type=int, default=100_000, show_default=True, help="Documents, at once; 0: left out.")
+@click.option("--budget", type=float, default=10.0, show_default=True, help="Seconds for all rounds of a cell.")
+@click.option("--load-budget", type=float, default=120.0, show_default=True, help="Seconds for a bulk load.")
+@click.option("--output", type=click.Path(path_type=Path), help="The record of the run, as JSON.")
+def peers(
+    peers: tuple[str, ...],
+    sizes: tuple[int, ...],
+    big_sizes: tuple[int, ...],
+    durability: Literal["normal", "full"],
+    rounds: int,
+    at_once: tuple[int, ...],
+    shared_size: int,
+    expiring: int,
+    budget: float,
+    load_budget: float,
+    output: Path | None,
+) -> None:
+    """The store and what could be used instead, side by side."""
+    command = shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]])
+    options = Options(
+        *(peers or tuple(PEERS), sizes, big_sizes, durability, rounds, at_once, shared_size, expiring),
+        *(budget, load_budget),
+    )
+    console = wide_console()
+    with console.status("") as status:
+        run = SideBySide(options, command, lambda text: status.update(text)).measure()
+    table.show(run, console)
+    if output:
+        run.save(output)
+
+
+@main.command()
+@click.argument("before", type=click.Path(exists=True, path_type=Path))
+@click.argument("after", type=click.Path(exists=True, path_type=Path))
+def compare(before: Path, after: Path) -> None:
+    """What a change did: the records of a run before it and one after it."""
+    difference.show(Run.read(before), Run.read(after), wide_console())
+
+
+@main.command()
+@click.argument("target", type=click.Path(path_type=Path))
+@click.option("--record", "records", multiple=True, required=True, type=click.Path(exists=True, path_type=Path))
+def page(target: Path, records: tuple[Path, ...]) -> None:
+    """Write the page of the documentation, and its pictures beside it, from records."""
+    from benchmarks import page as pages
+    from benchmarks.plots import draw
+
+    runs = [Run.read(record) for record in records]
+    pictures = target.with_suffix("")
+    pages.write(target, [(run, draw(run, pictures)) for run in runs], pictures.name)
 
 
 if __name__ == "__main__":

@@ -3,10 +3,10 @@
 from typing import Any
 
 
-def document(number: int) -> dict[str, Any]:
+def document(number: int, *, customers: int = 1000) -> dict[str, Any]:
     return {
         "id": f"order-{number:08d}",
-        "customerId": f"C-{number % 1000:05d}",
+        "customerId": f"C-{number % customers:05d}",
         "status": ("open", "paid", "shipped", "closed")[number % 4],
         "total": (number * 7919 % 100_000) / 100,
         "items": [{"sku": "TEA-04", "quantity": 2}, {"sku": "CUP-11", "quantity": 1}],

@@ -15,6 +15,7 @@ from tests.files import database, everything_in
 from ttlstore import CannotOpen, SchemaOutdated, SchemaTooNew, Store
 from ttlstore.engine.sqlite_file import APPLICATION_ID
 from ttlstore.schema import HEAD
+from ttlstore.testing import FakeClock
 
 
 def pragma(store: Store, name: str) -> Any:
@@ -195,6 +196,15 @@ def test_without_migrating_what_is_up_to_date_opens(path: Path) -> None:
     ttlstore.open(path).close()
     with ttlstore.open(path, migrate=False) as store:
         assert store.list_collections() == []
+
+
+def test_a_store_tells_its_name_and_its_time(path: Path) -> None:
+    clock = FakeClock()
+    with ttlstore.open(f"sqlite:///{path}", clock=clock) as store:
+        assert store.name == str(path)
+        assert store.now() == clock()
+        clock.advance(0.001)
+        assert store.now() == clock()
 
 
 def test_a_store_that_was_moved_away_does_not_come_back_empty(path: Path) -> None:

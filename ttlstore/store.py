@@ -94,6 +94,10 @@ class Store:
         """What was opened, as it may be shown: without a password."""
         return self._engine.name
 
+    def now(self) -> float:
+        """The time by the store's clock, in seconds since the Unix epoch. No document expires by any other."""
+        return present(self._clock) / 1000
+
     def close(self) -> None:
         """Wait for the calls under way and give the file back. Calls after that raise StoreClosed."""
         if self._background:

@@ -8,6 +8,7 @@ from click.testing import CliRunner, Result
 
 import ttlstore
 from ttlstore.cli import cli
+from ttlstore.testing import FakeClock
 
 Run = Callable[..., Result]
 
@@ -20,6 +21,14 @@ def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     with ttlstore.open("app.db") as store:
         store.create_collection("carts", default_ttl=3600)
     return "app.db"
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+    """The clock of every command."""
+    clock = FakeClock()
+    monkeypatch.setattr("ttlstore.cli.opening.clock", clock)
+    return clock
 
 
 @pytest.fixture

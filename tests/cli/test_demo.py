@@ -1,9 +1,11 @@
-import subprocess
-import sys
+import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from tests.cli.conftest import Run
+from ttlstore.cli import demo
 from ttlstore.cli.demo import Tour
 from ttlstore.testing import FakeClock
 
@@ -27,15 +29,11 @@ def test_the_tour_ends_with_what_to_try_next(tmp_path: Path, capsys: pytest.Capt
     assert "init app.db\n" in capsys.readouterr().out.partition("Try next\n")[2]
 
 
-def test_the_demo_runs_in_a_pipe_in_real_time_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "ttlstore", "demo"],
-        env={"TMPDIR": str(tmp_path), "PATH": ""},
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=True,
-    )
+def test_the_demo_leaves_nothing_behind(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = FakeClock()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(demo, "time", SimpleNamespace(time=clock, sleep=clock.advance))
+    done = run("demo")
     assert "carts/touched is gone" in done.stdout
     assert done.stderr == ""
     assert list(tmp_path.iterdir()) == []

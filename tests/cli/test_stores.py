@@ -68,15 +68,6 @@ def test_debug_shows_the_traceback(db: str, run: Run) -> None:
     assert "Traceback" not in run("ls", db, "nope", code=1).stderr
 
 
-def test_info_says_what_a_store_is(db: str, run: Run) -> None:
-    run("put", db, "carts", '{"id": "c1"}')
-    facts = dict(line.split(maxsplit=1) for line in run("info", db).stdout.splitlines())
-    assert facts["store"] == "app.db"
-    assert facts["engine"] == f"SQLite {sqlite3.sqlite_version}"
-    assert facts["schema"] == HEAD
-    assert facts["collections"] == "1"
-
-
 def test_check_finds_a_store_sound(db: str, run: Run) -> None:
     assert run("check", db).stdout == "app.db is sound\n"
 

@@ -94,7 +94,7 @@ def test_an_import_goes_past_bad_lines_and_tells_which(db: str, run: Run) -> Non
     mixed = "\n".join(["{}", LINES.strip(), *bad, '{"id": "c", "n": 3}'])
     done = run("import", db, "carts", "--errors", "refused.jsonl", stdin=mixed, code=1)
     assert "imported 3 documents" in done.stderr
-    assert "Error: 6 were refused: see refused.jsonl\n" in done.stderr
+    assert "Error: 6 records refused: see refused.jsonl\n" in done.stderr
     refused = [json.loads(line) for line in Path("refused.jsonl").read_text().splitlines()]
     assert [record["record"] for record in refused] == [1, 4, 5, 6, 7, 8]
     assert [record["content"] for record in refused] == ["{}", *bad]

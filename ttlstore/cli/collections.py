@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ttlstore.cli import opening
 from ttlstore.cli.opening import opened
 from ttlstore.cli.output import Record, counted, format_bytes, format_option, show
 from ttlstore.cli.params import DEFAULT_TTL, collection_argument, store_command, yes_option
+from ttlstore.cli.table import Wrapped
 from ttlstore.cli.times import format_default_ttl, format_left
 from ttlstore.errors import CollectionNotFound
 
@@ -36,10 +36,10 @@ def collections_command(db: str, format: str) -> None:
 def _records(store: "Store") -> Iterator[Record]:
     for collection in store.list_collections():
         with suppress(CollectionNotFound):  # dropped by another meanwhile
-            yield _record(collection)
+            yield _record(collection, store.now())
 
 
-def _record(collection: "Collection") -> Record:
+def _record(collection: "Collection", now: float) -> Record:
     indexing, stats = collection.indexing, collection.stats()
     return {
         "name": collection.name,
@@ -52,28 +52,37 @@ def _record(collection: "Collection") -> Record:
         "waiting_documents": stats.waiting_documents,
         "waiting_bytes": stats.waiting_bytes,
         "next_expiry": stats.next_expiry,
+        "next_expiry_seconds": None if stats.next_expiry is None else stats.next_expiry - now,
     }
 
 
 def _for_people(record: Record) -> Record:
     return {
         "name": record["name"],
-        "TTL": format_default_ttl(record["default_ttl"]),
+        "TTL": Wrapped(format_default_ttl(record["default_ttl"])),
         "partition": record["partition_key"],
-        "indexes": format_indexing(record["indexing"], record["indexed_paths"]),
+        "indexes": Wrapped(_indexes(record["indexing"], record["indexed_paths"])),
         "live": record["live_documents"],
         "waiting": record["waiting_documents"],
         "size": format_bytes(record["live_bytes"] + record["waiting_bytes"]),
-        "next expiry": "never"
-        if record["next_expiry"] is None
-        else f"in {format_left(record['next_expiry'] - opening.clock())}",
+        "next expiry": "never" if record["next_expiry"] is None else f"in {format_left(record['next_expiry_seconds'])}",
     }
+
+
+def _indexes(mode: str, paths: list["IndexedPath"]) -> str:
+    """The mode is named where it is not the usual one."""
+    return format_indexes(paths) if mode == "consistent" else format_indexing(mode, paths)
 
 
 def format_indexing(mode: str, paths: Iterable["IndexedPath"]) -> str:
     """`consistent: /status, (/city /age)`."""
-    listed = ", ".join(path if isinstance(path, str) else f"({' '.join(path)})" for path in paths)
+    listed = format_indexes(paths)
     return f"{mode}: {listed}" if listed else mode
+
+
+def format_indexes(paths: Iterable["IndexedPath"]) -> str:
+    """`/status, (/city /age)`."""
+    return ", ".join(path if isinstance(path, str) else f"({' '.join(path)})" for path in paths)
 
 
 @store_command("create")

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ttlstore.cli.output import console, table
+from ttlstore.cli.output import console
+from ttlstore.cli.table import Wrapped, table
 from ttlstore.cli.times import format_default_ttl, format_left, format_time
 from ttlstore.errors import DocumentNotFound
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import RenderableType
 
     from ttlstore.collection import Collection
     from ttlstore.store import Store
@@ -114,16 +115,17 @@ class Tour:
             yield seconds
             self._sleep(FRAME_SECONDS)
 
-    def _picture(self, store: "Store", seconds: float) -> "Table":
+    def _picture(self, store: "Store", seconds: float) -> "RenderableType":
         return table(
             [
                 {
                     "document": f"{name}/{id}",
                     f"left at {seconds:.1f} s": _left(store.collection(name), id),
-                    "because it": reason,
+                    "because it": Wrapped(reason),
                 }
                 for (name, id), reason in self._reasons.items()
-            ]
+            ],
+            self._console.width,
         )
 
     def _explain(self, store: "Store") -> None:

@@ -14,7 +14,7 @@ from ttlstore.cli.times import format_duration, format_time
 if TYPE_CHECKING:
     from ttlstore.insight import ForecastInterval
 
-BAR_WIDTH = 40  # characters
+BAR_WIDTH = 30  # characters
 
 
 @store_command("forecast")
@@ -69,4 +69,4 @@ def _bar(documents: int, most: int) -> str:
 def _summary(forecast: Sequence["ForecastInterval"], live: int) -> str:
     expiring = sum(each.documents for each in forecast)
     time = format_duration(round(forecast[-1].end - forecast[0].start))
-    return f"{expiring:,} of {counted(live, 'live document')} expire within {time}, if nothing is written"
+    return f"{expiring:,} of {counted(live, 'live document')} would expire within {time}, if nothing is written"

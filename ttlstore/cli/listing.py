@@ -15,6 +15,7 @@ from ttlstore.cli.params import (
     partition_option,
     store_command,
 )
+from ttlstore.cli.table import Cut
 from ttlstore.cli.times import format_left, format_time
 
 SYSTEM = ("id", "ttl", "_ts", "_etag")  # what the other columns say, or nobody reads in a table
@@ -68,6 +69,6 @@ def _for_people(record: Record) -> Record:
     }
 
 
-def contents(document: Mapping[str, Any]) -> str:
+def contents(document: Mapping[str, Any]) -> Cut:
     """A document on a line, without its id and what other columns say."""
-    return json_text({name: value for name, value in document.items() if name not in SYSTEM})
+    return Cut(json_text({name: value for name, value in document.items() if name not in SYSTEM}))

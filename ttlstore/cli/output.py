@@ -3,14 +3,15 @@
 import csv
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from ttlstore.cli.table import facts, table
+
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 F = TypeVar("F", bound=Callable[..., Any])
 Record = Mapping[str, Any]
@@ -58,7 +59,8 @@ def show(
         case "table":
             rows = [for_people(record) for record in records]
             if rows:
-                console().print(table(rows))
+                screen = console()
+                screen.print(table(rows, screen.width))
             else:
                 click.echo(empty, err=True)
             if more():
@@ -70,25 +72,6 @@ def show(
                 click.echo(json_text(record))
         case "csv":
             _print_csv(list(records))
-
-
-def table(rows: Sequence[Record]) -> "Table":
-    """A table of strings and, to the right of their columns, numbers."""
-    from rich import box
-    from rich.table import Table
-
-    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for title, value in rows[0].items():
-        made.add_column(title, justify="right" if isinstance(value, int) else "left", overflow="fold")
-    for row in rows:
-        made.add_row(*map(cell, row.values()))
-    return made
-
-
-def cell(value: object) -> str:
-    """A value as it is shown: harmless on a terminal, whatever a document contains."""
-    text = f"{value:,}" if isinstance(value, int) else str(value)
-    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def show_document(document: Any) -> None:
@@ -110,11 +93,10 @@ def show_record(record: Record, format: str, for_people: Callable[[Record], Reco
         show([record], format, for_people, empty="")
 
 
-def show_facts(facts: Record) -> None:
+def show_facts(record: Record) -> None:
     """Print a few named values below each other."""
-    width = max(map(len, facts))
-    for name, value in facts.items():
-        click.echo(f"{name:<{width}}  {cell(value)}")
+    for line in facts(record):
+        click.echo(line)
 
 
 def json_text(value: Any) -> str:
@@ -137,7 +119,7 @@ def format_bytes(count: int) -> str:
     size = float(count)
     for unit in ("B", "KiB", "MiB"):
         if size < KIB:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+            return f"{size:.0f} {unit}" if unit == "B" or size >= 100 else f"{size:.1f} {unit}"
         size /= KIB
     return f"{size:.1f} GiB"
 

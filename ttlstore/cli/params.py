@@ -82,12 +82,20 @@ def _json_or_text(text: str) -> Any:
         return text
 
 
+def _parameter(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise ValueError(f"a parameter is written like name=value, got {text!r}")
+    return name.removeprefix("@"), _json_or_text(value)
+
+
 COUNT = Parsed("number", _count)
 DURATION = Parsed("duration", parse_duration)
 TTL = Parsed("ttl", parse_ttl)
 DEFAULT_TTL = Parsed("setting", parse_default_ttl)
 FUTURE = Parsed("time", _future)
 JSON_OR_TEXT = Parsed("value", _json_or_text)
+PARAMETER = Parsed("parameter", _parameter)
 
 
 def store_command(name: str, *, group: click.Group | None = None) -> Callable[[Callable[..., Any]], click.Command]:

@@ -2,7 +2,6 @@
 
 import dataclasses
 
-from ttlstore.cli import opening
 from ttlstore.cli.opening import opened
 from ttlstore.cli.output import Record, counted, format_bytes, format_option, show_record
 from ttlstore.cli.params import any_collection_argument, at_option, store_command
@@ -23,7 +22,7 @@ def stats_command(db: str, collection: str | None, at: float | None, format: str
       ttlstore stats app.db carts --at +1d --format json
     """
     with opened(db, at=at) as store:
-        now = opening.clock() if at is None else at
+        now = store.now()
         stats = store.stats() if collection is None else store.collection(collection).stats()
     record = {
         # What the vacuum of this process did is nothing.
@@ -36,7 +35,7 @@ def stats_command(db: str, collection: str | None, at: float | None, format: str
 
 def lag_seconds(oldest_waiting: float | None, now: float) -> float | None:
     """How long the first of the expired documents has been waiting to be deleted."""
-    return None if oldest_waiting is None else now - oldest_waiting
+    return None if oldest_waiting is None else max(now - oldest_waiting, 0.0)
 
 
 def _for_people(record: Record) -> Record:

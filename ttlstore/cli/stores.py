@@ -4,7 +4,6 @@ import os
 
 import click
 
-from ttlstore.cli import opening
 from ttlstore.cli.opening import opened
 from ttlstore.cli.output import Record, counted, format_bytes, format_option, show_record
 from ttlstore.cli.params import store_command
@@ -54,7 +53,7 @@ def info_command(db: str, format: str) -> None:
             "collections": stats.collections,
             "live_documents": stats.live_documents,
             "waiting_documents": stats.waiting_documents,
-            "lag_seconds": lag_seconds(stats.oldest_waiting, opening.clock()),
+            "lag_seconds": lag_seconds(stats.oldest_waiting, store.now()),
         }
     show_record(record, format, _for_people)
 
@@ -75,8 +74,9 @@ def _for_people(record: Record) -> Record:
 def _vacuum_in_words(record: Record) -> str:
     if not record["waiting_documents"]:
         return "up to date"
-    since = "" if record["lag_seconds"] is None else f", the first for {format_left(record['lag_seconds'])}"
-    return f"{record['waiting_documents']:,} wait to be deleted{since}: see ttlstore vacuum --help"
+    rows = counted(record["waiting_documents"], "document")
+    since = "" if record["lag_seconds"] is None else f", the first expired {format_left(record['lag_seconds'])} ago"
+    return f"{rows} to delete{since}: see ttlstore vacuum --help"
 
 
 @store_command("check")

@@ -136,7 +136,7 @@ class Import:
             err=True,
         )
         if self._refused_file is not None and self._refused:
-            raise click.ClickException(f"{self._refused:,} were refused: see {self._refused_file.name}")
+            raise click.ClickException(f"{counted(self._refused, 'record')} refused: see {self._refused_file.name}")
 
     def _store(self, batch: list[Record]) -> None:
         rest = iter(batch)

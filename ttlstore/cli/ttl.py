@@ -66,11 +66,10 @@ def _change(preview: "TtlChange") -> str:
     before, after = format_default_ttl(preview.default_ttl), format_default_ttl(preview.new_default_ttl)
     return (
         f"TTL {before} -> {after} "
-        f"hides {_amount(preview.hides, preview.hidden_bytes)} now, "
-        f"revives {_amount(preview.revives, preview.revived_bytes)}; "
-        f"{counted(preview.live, 'document')} live afterwards"
+        f"hides {counted(preview.hides, 'document')}{_size(preview.hidden_bytes)} now, "
+        f"revives {preview.revives:,}{_size(preview.revived_bytes)}; {preview.live:,} live afterwards"
     )
 
 
-def _amount(documents: int, bytes: int) -> str:
-    return f"{counted(documents, 'document')} ({format_bytes(bytes)})" if documents else "0 documents"
+def _size(bytes: int) -> str:
+    return f" ({format_bytes(bytes)})" if bytes else ""

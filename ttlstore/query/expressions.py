@@ -209,6 +209,11 @@ class ExpressionCompiler:
 
     def _call(self, node: Call) -> Evaluator:
         function = FUNCTIONS[node.name]
+        if function.problem is not None:
+            constants = [self._constant(argument) for argument in node.arguments[1:]]
+            problem = function.problem(*[UNDEFINED if constant is None else constant[0] for constant in constants])
+            if problem is not None:
+                raise located(self._binding.text, node.at, problem)
         run, arguments = function.run, self._all(node.arguments)
         if function.timed:
             now = self._binding.now_ms

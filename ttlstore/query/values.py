@@ -98,3 +98,10 @@ def _as_float(value: int) -> Value:
         return float(value)
     except OverflowError:
         return UNDEFINED
+
+
+def whole(value: Value) -> int | None:
+    """A number as an integer, if it is one: 2 and 2.0, not 2.5."""
+    if type(value) is int:
+        return value
+    return int(value) if type(value) is float and value.is_integer() else None

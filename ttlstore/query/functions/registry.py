@@ -17,7 +17,8 @@ AGGREGATES: Final = ("COUNT", "SUM", "AVG", "MIN", "MAX")
 class Function:
     """`run` gets the values of the arguments; of those that may be left out, only the ones that are there.
 
-    `timed` functions get the time of the query, in milliseconds, before them.
+    `timed` functions get the time of the query, in milliseconds, before them. `problem` looks at the arguments after
+    the first, if they are constants, and tells what is wrong with them before the query runs.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Function:
     most: int | None
     run: Body
     timed: bool = False
+    problem: Callable[..., str | None] | None = None
 
     def takes(self, count: int) -> bool:
         return self.least <= count and (self.most is None or count <= self.most)
@@ -40,11 +42,18 @@ class Function:
 FUNCTIONS: Final[dict[str, Function]] = {}
 
 
-def function(name: str, least: int, most: int | None = -1, *, timed: bool = False) -> Callable[[_F], _F]:
+def function(
+    name: str,
+    least: int,
+    most: int | None = -1,
+    *,
+    timed: bool = False,
+    problem: Callable[..., str | None] | None = None,
+) -> Callable[[_F], _F]:
     """Register what is decorated. Without `most`, the function takes exactly `least` arguments."""
 
     def register(run: _F) -> _F:
-        FUNCTIONS[name] = Function(name, least, least if most == -1 else most, run, timed)
+        FUNCTIONS[name] = Function(name, least, least if most == -1 else most, run, timed, problem)
         return run
 
     return register

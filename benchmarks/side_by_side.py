@@ -1,0 +1,215 @@
+"""All peers at the same work: the same documents, in turn, on one machine."""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.expiry import EXPIRY
+from benchmarks.peers import FLOOR, OURS, Durability, NotOfferedError, Peer, package_version, peer_class
+from benchmarks.record import Cell, Run, describe_machine
+from benchmarks.work import SCALE_SECONDS, Plan
+from benchmarks.worker import FailedError, OverBudgetError, Worker
+
+IN_ROUNDS = ("read", "miss", "upsert", "mixed", "query", "count", "open", "iterate")
+ONCE = ("size", "memory")  # the same in every round; the size first, as the bulk load left it
+LOADS = 3  # rounds of the bulk load
+LARGEST_LOADED_OFTEN = 100_000  # documents; above that they are loaded once
+EXPIRY_SECONDS = 300.0  # that a peer may take for all of that experiment
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to measure. What a peer cannot do within its budget is an empty cell."""
+
+    peers: Sequence[str]
+    sizes: Sequence[int]
+    """Numbers of documents."""
+    big_sizes: Sequence[int]
+    """More of them, for the store and the floor alone."""
+    durability: Durability
+    rounds: int
+    at_once: Sequence[int]
+    """Numbers of threads, and of processes."""
+    shared_size: int
+    """Documents that they share; 0: not measured."""
+    expiring: int
+    """Documents that expire at once; 0: not measured."""
+    budget: float
+    """Seconds for all rounds of a cell."""
+    load_budget: float
+    """Seconds for a bulk load."""
+
+
+class Entry:
+    """A peer with its documents in a folder, and the process that works on them."""
+
+    def __init__(self, name: str, durability: Durability) -> None:
+        self.name = name
+        self.peer: type[Peer] = peer_class(name)
+        self.out: str | None = None
+        """Why it takes no further part."""
+        self._durability = durability
+        self._cleanup = ExitStack()
+
+    def begin(self) -> None:
+        """In a new folder."""
+        self.end()
+        self.folder = Path(tempfile.mkdtemp(prefix="bench-"))
+        self._cleanup.callback(shutil.rmtree, self.folder)
+        self._cleanup.enter_context(self.peer.serving(self.folder, self._durability))
+        self.worker = self.another_worker()
+
+    def another_worker(self) -> Worker:
+        worker = Worker(self.name, self.folder, self._durability)
+        self._cleanup.callback(worker.stop)
+        return worker
+
+    def end(self) -> None:
+        self._cleanup.close()
+
+
+class SideBySide:
+    """One run over all peers."""
+
+    def __init__(self, options: Options, command: str, tell: Callable[[str], None]) -> None:
+        self.options, self.tell = options, tell
+        self.run = Run(command, options.durability, describe_machine(), {})
+        for name in options.peers:
+            try:
+                peer = peer_class(name)
+            except ImportError as error:
+                tell(f"without {name}: {error}")
+                continue
+            if options.durability in peer.durabilities:
+                self.run.versions[name] = package_version(peer)
+            else:
+                tell(f"without {name}: it has no durability {options.durability!r}")
+
+    def measure(self) -> Run:
+        peers = tuple(self.run.versions)
+        slow: dict[str, str] = {}
+        for size in self.options.sizes:
+            self.at_size(size, peers, slow)
+        for size in self.options.big_sizes:
+            self.at_size(size, tuple(name for name in peers if name in (OURS, FLOOR)), slow)
+        if self.options.shared_size:
+            self.many_at_once(tuple(name for name in peers if name not in slow))
+        if self.options.expiring:
+            self.expiry(peers)
+        return self.run
+
+    # --- the parts of a run -----------------------------------------------------------------------------------------
+
+    def at_size(self, size: int, peers: Sequence[str], slow: dict[str, str]) -> None:
+        """`slow`: those that could not load a smaller size within the budget, and why."""
+        with self.entries(peers) as entries:
+            for entry in entries:
+                entry.out = slow.get(entry.name)
+            self.load(entries, size, LOADS if size <= LARGEST_LOADED_OFTEN else 1, "load")
+            slow.update({entry.name: entry.out for entry in entries if entry.out})
+            for work in ("size", *IN_ROUNDS, "memory"):
+                rounds = 1 if work in ONCE else self.options.rounds
+                self.in_turn(entries, work, size, rounds, lambda entry, plan: self.ask(entry, work, plan))  # noqa: B023
+
+    def load(self, entries: list[Entry], size: int, rounds: int, work: str | None) -> None:
+        def new_and_loaded(entry: Entry, plan: Plan) -> float:
+            entry.begin()
+            taken: float = entry.worker.ask(self.options.load_budget, "load", plan)
+            entry.worker.stop()  # so that the next is a fresh one, whose memory is its own
+            return taken
+
+        self.in_turn(entries, work, size, min(rounds, self.options.rounds), new_and_loaded)
+
+    def many_at_once(self, peers: Sequence[str]) -> None:
+        size = self.options.shared_size
+        with self.entries(peers) as entries:
+            self.load(entries, size, 1, None)
+            for kind in ("read", "mixed"):
+                for threads in self.options.at_once:
+                    self.in_turn(
+                        *(entries, f"{kind} in threads", threads, self.options.rounds),
+                        lambda entry, plan: self.ask(entry, "threads", Plan(size, plan.round), kind, threads),  # noqa: B023
+                    )
+            for entry in entries:
+                entry.worker.stop()
+            crews = {
+                entry.name: [entry.another_worker() for _ in range(max(self.options.at_once))] for entry in entries
+            }
+            for kind in ("read", "mixed"):
+                for processes in self.options.at_once:
+                    self.in_turn(
+                        *(entries, f"{kind} in processes", processes, self.options.rounds),
+                        lambda entry, plan: self.together(entry, crews[entry.name][:processes], plan.round, kind),  # noqa: B023
+                    )
+
+    def together(self, entry: Entry, crew: list[Worker], round: int, kind: str) -> float:
+        if not entry.peer.many_processes:
+            raise NotOfferedError("not for many processes")
+        plans = [Plan(self.options.shared_size, round * 100 + number) for number in range(len(crew))]
+        for worker, plan in zip(crew, plans, strict=True):
+            worker.ask(self.options.budget, "calls", plan, "read", 0.0)  # has it open
+        for worker, plan in zip(crew, plans, strict=True):
+            worker.begin("calls", plan, kind)
+        return float(sum(worker.answer(self.options.budget) for worker in crew) / SCALE_SECONDS)
+
+    def expiry(self, peers: Sequence[str]) -> None:
+        size = self.options.expiring
+        with self.entries(peers) as entries:
+            for entry in entries:
+                entry.begin()
+                outcome: dict[str, Any] = {}
+                try:
+                    outcome = entry.worker.ask(EXPIRY_SECONDS, "expire", Plan(size, 0))
+                except (NotOfferedError, OverBudgetError, FailedError) as error:
+                    outcome = dict.fromkeys(EXPIRY, str(error))
+                for work, figure in outcome.items():
+                    found = ([], figure) if isinstance(figure, str) else ([figure], None)
+                    self.run.cells.append(Cell(work, entry.name, size, *found))
+                self.tell(f"expiry of {size:,}: {entry.name}")
+                entry.end()
+
+    # --- rounds -----------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def entries(self, peers: Sequence[str]) -> Iterator[list[Entry]]:
+        with ExitStack() as stack:
+            entries = [Entry(name, self.options.durability) for name in peers]
+            for entry in entries:
+                stack.callback(entry.end)
+            yield entries
+
+    def ask(self, entry: Entry, request: str, plan: Plan, *arguments: Any) -> float:
+        return float(entry.worker.ask(self.options.budget, request, plan, *arguments))
+
+    def in_turn(
+        self, entries: list[Entry], work: str | None, at: int, rounds: int, figure: Callable[[Entry, Plan], float]
+    ) -> None:
+        """Every peer once a round; a cell for each, unless there is no name for the work."""
+        cells = {entry.name: Cell(work or "", entry.name, at, [], entry.out) for entry in entries}
+        spent = dict.fromkeys(cells, 0.0)
+        for number in range(rounds):
+            for entry in entries:
+                cell = cells[entry.name]
+                if cell.empty is None and spent[entry.name] <= self.options.budget:
+                    start = time.monotonic()
+                    self.fill(cell, entry, lambda plan: figure(entry, plan), Plan(at, number))  # noqa: B023
+                    spent[entry.name] += time.monotonic() - start
+        if work:
+            self.run.cells.extend(cells.values())
+            self.tell(f"{work}, {at:,}")
+
+    def fill(self, cell: Cell, entry: Entry, figure: Callable[[Plan], float], plan: Plan) -> None:
+        try:
+            cell.rounds.append(figure(plan))
+        except NotOfferedError as reason:
+            cell.empty = str(reason)
+        except OverBudgetError as reason:
+            cell.empty = entry.out = str(reason)
+        except FailedError as error:
+            cell.empty = f"failed: {error}"
+            self.tell(f"{cell.peer} failed at {cell.work}, {cell.at:,}: {error}")

@@ -1,0 +1,234 @@
+"""What only a real terminal, a real pipe and a real Ctrl-C show."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import ttlstore
+from tests.cli.terminal import Terminal
+from ttlstore.ttl import Clock
+
+MANY = 20_000
+
+
+def spawn(*args: str, **options: object) -> "subprocess.Popen[str]":
+    return subprocess.Popen([sys.executable, "-m", "ttlstore", *args], text=True, **options)  # type: ignore[call-overload,no-any-return]
+
+
+@pytest.fixture
+def many(db: str) -> str:
+    """A store with many carts."""
+    fill(db, time.time)
+    return db
+
+
+def fill(db: str, clock: Clock) -> None:
+    with ttlstore.open(db, durability="normal", vacuum=False, clock=clock) as store:
+        store.collection("carts").create_many({"id": str(number), "text": "x" * 200} for number in range(MANY))
+
+
+def long_ago() -> float:
+    return 1_700_000_000.0
+
+
+def lines(number: int) -> str:
+    return "".join(f'{{"id": "{n}", "n": {n}}}\n' for n in range(number))
+
+
+# --- what is shown --------------------------------------------------------------------------------------------------
+
+
+def test_a_table_fits_the_terminal(db: str) -> None:
+    with ttlstore.open(db) as store:
+        store.create_collection(
+            "sessions", default_ttl=-1, indexing=ttlstore.IndexingPolicy(paths=("/a", ("/b", "/c")))
+        )
+        store.collection("carts").create({"id": "c1", "text": "long " * 100})
+    for columns in (30, 80):
+        for command in (("collections", db), ("ls", db, "carts")):
+            with Terminal(*command, columns=columns) as terminal:
+                assert terminal.exit_code() == 0
+                assert max(map(len, terminal.text.splitlines())) <= columns
+                assert "carts" in terminal.text or "c1" in terminal.text
+
+
+def test_colours_are_for_terminals_that_want_them(db: str) -> None:
+    def colours(env: dict[str, str]) -> bool:
+        with Terminal("collections", db, env=env) as terminal:
+            assert terminal.exit_code() == 0
+            return "\x1b[1" in terminal.raw or "\x1b[3" in terminal.raw
+
+    assert colours({})
+    plain = subprocess.run([sys.executable, "-m", "ttlstore", "collections", db], capture_output=True, check=True)
+    assert b"\x1b" not in plain.stdout
+
+
+def test_no_color_is_honoured(db: str) -> None:
+    with ttlstore.open(db) as store:
+        store.collection("carts").create({"id": "c1", "n": 1})
+    with Terminal("get", db, "carts", "c1") as terminal:
+        assert terminal.exit_code() == 0
+        assert "\x1b[" in terminal.raw
+    with Terminal("get", db, "carts", "c1", env={"NO_COLOR": "1"}) as terminal:
+        assert terminal.exit_code() == 0
+        assert "\x1b[3" not in terminal.raw  # colours; bold is none
+        assert json.loads(terminal.text)["n"] == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("import", "carts", "more.jsonl"),
+        ("export", "carts", "out.jsonl"),
+        ("backup", "copy.db"),
+        ("check",),
+        ("vacuum",),
+    ],
+    ids=lambda command: command[0],
+)
+def test_long_work_shows_a_bar_on_a_terminal_and_clears_it(db: str, command: tuple[str, ...]) -> None:
+    fill(db, long_ago if command[0] == "vacuum" else time.time)
+    Path("more.jsonl").write_text(lines(MANY))
+    with Terminal(command[0], db, *command[1:]) as terminal:
+        assert terminal.exit_code() == 0
+        assert "━" in terminal.text
+        last = terminal.text.splitlines()[-1]
+        assert "━" not in last
+        assert last.startswith(("imported 20,000", "exported 20,000", "copied", "app.db is sound", "deleted 20,000"))
+
+
+def test_a_question_is_answered_on_the_terminal(db: str) -> None:
+    with Terminal("ttl", db, "carts", "1m") as terminal:
+        terminal.see("hides 0 documents now, revives 0")
+        terminal.see("Change the TTL of 'carts'? [y/N]: ")
+        terminal.type("y\n")
+        assert terminal.exit_code() == 0
+    with ttlstore.open(db) as store:
+        assert store.collection("carts").default_ttl == 60
+
+
+def test_put_without_a_document_does_not_wait_for_one_on_a_terminal(db: str) -> None:
+    with Terminal("put", db, "carts") as terminal:
+        assert terminal.exit_code() == 2
+        assert "give a document as JSON, as the name of a file, or on stdin" in terminal.text
+
+
+def test_the_demo_draws_on_a_terminal_and_can_be_left() -> None:
+    with Terminal("demo") as terminal:
+        terminal.see("left at 0.")
+        terminal.type("\x03")
+        assert terminal.exit_code() == 130
+
+
+# --- Ctrl-C ---------------------------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_in_an_import_leaves_whole_batches_and_says_how_to_continue(db: str) -> None:
+    importing = spawn("import", db, "carts", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert importing.stdin is not None
+    importing.stdin.write(lines(2500))
+    importing.stdin.flush()
+    with ttlstore.open(db, vacuum=False) as store:
+        while len(store.collection("carts")) < 2000:
+            assert importing.poll() is None
+        importing.send_signal(signal.SIGINT)
+        _, told = importing.communicate()
+        assert importing.returncode == 130
+        # A batch that was stored a moment before may not have been counted; it is stored again then.
+        continued = re.fullmatch(r"\ninterrupted: [12],000 documents stored; continue with --skip ([12]000)\n", told)
+        assert continued
+        assert len(store.collection("carts")) == 2000
+        assert store.check() == []
+        rest = spawn("import", db, "carts", "--skip", continued[1], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        rest.communicate(lines(2500))
+        assert len(store.collection("carts")) == 2500
+
+
+@pytest.mark.parametrize("command", [("export", "carts", "out.jsonl"), ("backup", "out.db")])
+def test_ctrl_c_leaves_no_half_file(many: str, command: tuple[str, ...]) -> None:
+    with Terminal(command[0], many, *command[1:]) as terminal:
+        terminal.see("━")
+        terminal.type("\x03")
+        interrupted = terminal.exit_code() == 130  # else it was faster
+    assert Path(command[-1]).exists() is not interrupted
+    assert ("was not written" in terminal.text) is interrupted
+    assert not list(Path().glob("*.unfinished*"))
+
+
+def test_ctrl_c_in_an_export_to_a_pipe_says_that_it_is_not_complete(many: str) -> None:
+    exporting = spawn("export", many, "carts", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert exporting.stdout is not None
+    assert exporting.stdout.readline()
+    exporting.send_signal(signal.SIGINT)
+    _, told = exporting.communicate()
+    assert exporting.returncode == 130
+    assert "what was written is not complete" in told
+
+
+def test_ctrl_c_in_a_vacuum_says_what_was_deleted(db: str) -> None:
+    fill(db, long_ago)
+    with Terminal("vacuum", db) as terminal:
+        terminal.see("vacuum app.db")
+        terminal.type("\x03")
+        interrupted = terminal.exit_code() == 130  # else it was faster
+    assert ("deleted; the rest can wait" in terminal.text) is interrupted
+    with ttlstore.open(db, vacuum=False) as store:
+        assert store.check() == []
+        assert (store.stats().waiting_documents > 0) is interrupted
+
+
+def test_ctrl_c_in_a_check_says_that_it_is_not_complete(many: str) -> None:
+    with Terminal("check", many) as terminal:
+        terminal.see("check app.db")
+        terminal.type("\x03")
+        interrupted = terminal.exit_code() == 130
+    assert ("the check is not complete" in terminal.text) is interrupted
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_watching_vacuum_ends_when_it_is_told_to(db: str, number: signal.Signals) -> None:
+    watching = spawn("vacuum", db, "--watch", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert watching.stderr is not None
+    assert watching.stderr.readline() == "watching app.db; stop with Ctrl-C\n"
+    watching.send_signal(number)
+    out, _ = watching.communicate()
+    assert (watching.returncode, out) == (0, "stopped: deleted 0 expired documents\n")
+
+
+# --- pipes ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", [("export", "carts"), ("ls", "carts", "--limit", "20000", "--format", "jsonl")])
+def test_a_reader_that_has_seen_enough_is_no_error(many: str, command: tuple[str, ...]) -> None:
+    writing = spawn(command[0], many, *command[1:], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert writing.stdout is not None
+    assert json.loads(writing.stdout.readline())
+    writing.stdout.close()
+    assert writing.stderr is not None
+    assert writing.stderr.read() == ""
+    writing.stderr.close()
+    assert writing.wait() == 0
+
+
+def test_an_export_can_be_piped_into_an_import(many: str) -> None:
+    with ttlstore.open("other.db") as other:
+        other.create_collection("carts")
+    exporting = spawn("export", many, "carts", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    importing = spawn("import", "other.db", "carts", stdin=exporting.stdout, stderr=subprocess.DEVNULL)
+    assert exporting.stdout is not None
+    exporting.stdout.close()
+    assert (exporting.wait(), importing.wait()) == (0, 0)
+    with ttlstore.open("other.db") as other:
+        assert len(other.collection("carts")) == MANY
+
+
+@pytest.mark.parametrize("program", [["-m", "ttlstore"], [str(Path(__file__).parents[2] / "cli.py")]])
+def test_every_way_to_start_is_the_same_command(db: str, program: list[str]) -> None:
+    done = subprocess.run([sys.executable, *program, "--help"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Usage: ttlstore [OPTIONS] COMMAND")
