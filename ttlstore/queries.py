@@ -258,12 +258,12 @@ class _Reader:
         for row in self._rows:
             self.position = sorted_by(row)
             self.given = 0
-            yield decode(*row[1:5])
+            yield decode(*row[-4:])
 
 
 def sorted_by(row: Row) -> Keys:
     """What a row that has its keys is sorted by; its place in the collection comes last."""
-    return (*row[5:], row[0])
+    return row[:-4]
 
 
 # --- what is worked out once ----------------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ def _rows(
             condition=f"{statement.condition.text} AND {segment}" if segment else statement.condition.text,
             hint=statement.hint,
             order=order_text(keys),
-            keys="".join(f", {key.text}" for key in keys[:-1]) if with_keys else "",
+            keys="".join(f"{key.text}, " for key in keys[:-1]) if with_keys else "",
         )
     )
 

@@ -1,12 +1,15 @@
 """Pushing down changes how fast a query is, never its result: both ways are asked, and must say the same."""
 
+from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import ttlstore
 from ttlstore import Collection, IndexingPolicy, Store
 from ttlstore.query.evaluate import evaluate
 from ttlstore.query.parameters import bind
@@ -184,15 +187,16 @@ def fill(collection: Collection, documents: list[dict[str, Any]], clock: FakeClo
         clock.advance(0.4)
 
 
-@settings(max_examples=200)
-@given(
+everything = given(
     documents=st.lists(bodies, min_size=3, max_size=12),
     asked=st.lists(queries(), min_size=3, max_size=6),
     policy=st.sampled_from(POLICIES),
     default_ttl=st.sampled_from([None, -1, 2, 100]),
     size=st.integers(1, 4),
 )
-def test_a_query_means_the_same_pushed_down_or_not(
+
+
+def check_both_ways(
     store: Store,
     clock: FakeClock,
     documents: list[dict[str, Any]],
@@ -209,3 +213,21 @@ def test_a_query_means_the_same_pushed_down_or_not(
         assert orjson.dumps(paged(collection, text, parameters, size)) == expected
         assert str(collection.explain(text, parameters))
     store.delete_collection(collection.name)
+
+
+@settings(max_examples=30)
+@everything
+def test_a_query_means_the_same_pushed_down_or_not(store: Store, clock: FakeClock, **drawn: Any) -> None:
+    check_both_ways(store, clock, **drawn)
+
+
+@pytest.fixture
+def memory(clock: FakeClock) -> Iterator[Store]:
+    with ttlstore.open(":memory:", clock=clock, vacuum=False) as store:
+        yield store
+
+
+@settings(max_examples=250)
+@everything
+def test_and_so_do_many_queries(memory: Store, clock: FakeClock, **drawn: Any) -> None:
+    check_both_ways(memory, clock, **drawn)

@@ -109,13 +109,23 @@ def test_a_query_inside_a_transaction_sees_what_it_wrote(store: Store, orders: C
 def test_a_result_that_nobody_reads_to_its_end_is_in_nobodys_way(store: Store, orders: Collection) -> None:
     started = [orders.query("SELECT * FROM c") for _ in range(10)]
     assert {next(results)["id"] for results in started} == {"0"}
-    orders.configure(indexing=IndexingPolicy())
+    orders.create({"id": "new"})
+    orders.configure(default_ttl=1000)
     del started
     gc.collect()
-    assert len(list(orders.query("SELECT * FROM c"))) == 10
+    assert len(list(orders.query("SELECT * FROM c"))) == 11
     store.close()
     with pytest.raises(StoreClosed):
         list(orders.query("SELECT * FROM c"))
+
+
+def test_indexes_in_a_file_are_made_and_removed_while_a_result_is_read(file_store: Store) -> None:
+    orders = file_store.create_collection("orders", indexing=IndexingPolicy(paths=("/total",)))
+    orders.create_many({"id": str(number), "total": number} for number in range(5))
+    results = orders.query("c.total >= 0")
+    assert next(results)["id"] == "0"
+    orders.configure(indexing=IndexingPolicy(paths=("/id",)))
+    assert ids(results) == ["1", "2", "3", "4"]
 
 
 def test_threads_query_while_others_write(file_store: Store) -> None:

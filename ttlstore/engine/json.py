@@ -62,6 +62,9 @@ class Json(Protocol):
     def keys(self, path: Path) -> tuple[str, ...]:
         """What sorts by this path: first the rank, then numbers and strings; never NULL. All other values are equal."""
 
+    def text(self, column: str) -> str:
+        """A column of text, compared by code point."""
+
     def use(self, index: str | None) -> str:
         """What tells the database to take this index, or, without one, to walk the collection in order."""
 

@@ -79,6 +79,9 @@ class SqliteJson:
             "ELSE 0 END",
         )
 
+    def text(self, column: str) -> str:
+        return column
+
     def use(self, index: str | None) -> str:
         # Without statistics SQLite believes that a collection has ten documents, and sorts rather than use an index.
         return f"INDEXED BY {index or IN_ORDER.name}"

@@ -1,8 +1,8 @@
 """Results in pages: where the last one ended, in a token that fits only the query it came from."""
 
 import base64
-import binascii
 from collections.abc import Sequence
+from decimal import Decimal
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ class Page(NamedTuple):
     """None: there are no more."""
 
 
-Keys = tuple[int | float | str, ...]
+Keys = tuple[int | float | str | Decimal, ...]
 
 
 class Position(NamedTuple):
@@ -46,7 +46,8 @@ class Tokens:
         self._fingerprint = blake2b(orjson.dumps(query, option=orjson.OPT_SORT_KEYS)).digest()
 
     def token(self, position: Position) -> str:
-        content = orjson.dumps(list(position))
+        keys = None if position.keys is None else [_written(key) for key in position.keys]
+        content = orjson.dumps((keys, *position[1:]))
         return base64.urlsafe_b64encode(self._digest(content) + content).decode()
 
     def position(self, token: object, keys: int) -> Position:
@@ -57,8 +58,8 @@ class Tokens:
             if digest != self._digest(content):
                 raise ValueError
             found, given, skip, left = orjson.loads(content)
-            position = Position(None if found is None else tuple(found), given, skip, left)
-        except (AttributeError, ValueError, TypeError, binascii.Error):
+            position = Position(None if found is None else tuple(map(_read, found)), given, skip, left)
+        except (AttributeError, ValueError, TypeError, ArithmeticError):
             raise _refused(token) from None
         if not _is_valid(position, keys):
             raise _refused(token)
@@ -66,6 +67,15 @@ class Tokens:
 
     def _digest(self, content: bytes) -> bytes:
         return blake2b(content, key=self._fingerprint, digest_size=DIGEST_BYTES).digest()
+
+
+def _written(key: int | float | str | Decimal) -> object:
+    """A key as JSON. Numbers of PostgreSQL's have more digits than those of JSON."""
+    return [str(key)] if isinstance(key, Decimal) else key
+
+
+def _read(key: Any) -> Any:
+    return Decimal(*key) if type(key) is list else key
 
 
 def _refused(token: object) -> QueryError:
@@ -82,7 +92,7 @@ def _is_valid(position: Position, keys: int) -> bool:
         return False
     if position.keys is None:
         return True
-    return len(position.keys) == keys and all(type(key) in (int, float, str) for key in position.keys)
+    return len(position.keys) == keys and all(type(key) in (int, float, str, Decimal) for key in position.keys)
 
 
 def check_size(size: object) -> int:

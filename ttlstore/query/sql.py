@@ -70,7 +70,7 @@ def condition(test: Test, json: Json, indexed: Iterable[Path]) -> Sql:
 
 
 def _on_column(test: IsA | Compare | Among, json: Json) -> Sql:
-    column, own_rank = _COLUMNS[test.path]
+    column, own_rank = _column(test.path, json)
     if isinstance(test, IsA):
         if test.path != _NULLABLE:
             return Sql("1 = 1" if own_rank in test.ranks else "1 = 0")
@@ -85,19 +85,20 @@ def _on_column(test: IsA | Compare | Among, json: Json) -> Sql:
     return Sql(f"{column} IN ({', '.join([json.placeholder] * len(test.operands))})", test.operands)
 
 
+def _column(path: Path, json: Json) -> tuple[str, Rank]:
+    column, rank = _COLUMNS[path]
+    return json.text(column) if rank is Rank.STRING else column, rank
+
+
 def sort_keys(path: Path, descending: bool, json: Json) -> tuple[SortKey, ...]:
     """What sorts documents by a path."""
     if path == _NULLABLE:
         texts: tuple[str, ...] = ("CASE WHEN documents.ttl IS NULL THEN 0 ELSE 1 END", "coalesce(documents.ttl, 0)")
     elif path in _COLUMNS:
-        texts = (_COLUMNS[path][0],)
+        texts = (_column(path, json)[0],)
     else:
         texts = json.keys(path)
     return tuple(SortKey(text, descending) for text in texts)
-
-
-def has_column(path: Path) -> bool:
-    return path in _COLUMNS
 
 
 # --- statements -----------------------------------------------------------------------------------------------------
@@ -123,7 +124,7 @@ class Frame:
 
 class Frames(NamedTuple):
     rows: Frame
-    """seq, body, _ts, etag and checksum, then the keys, of the documents in order."""
+    """The keys, seq, body, _ts, etag and checksum of the documents in order."""
     number: Frame
     """How many there are."""
 
@@ -143,9 +144,9 @@ def frames(prepare: Prepare) -> Frames:
         live(default_ttl=default_ttl),
         condition,
     )
-    found = (documents.c.seq, documents.c.body, documents.c.ts, documents.c.etag)
+    found = (documents.c.body, documents.c.ts, documents.c.etag, documents.c.checksum)
     rows = (
-        select(*found, literal_column("documents.checksum/*keys*/"))
+        select(literal_column(f"/*keys*/{SEQ}"), *found)
         .select_from(documents)
         .with_hint(documents, "/*hint*/", "sqlite")
         .where(*conditions)
