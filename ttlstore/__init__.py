@@ -15,6 +15,7 @@ from ttlstore.errors import (
     CannotOpen,
     CollectionExists,
     CollectionNotFound,
+    ConnectionLost,
     DocumentExists,
     DocumentNotFound,
     InvalidCollection,
@@ -22,6 +23,7 @@ from ttlstore.errors import (
     InvalidPatch,
     InvalidTtl,
     NotAStore,
+    NotSupported,
     PartitionRequired,
     PreconditionFailed,
     QueryError,
@@ -40,6 +42,8 @@ from ttlstore.errors import (
 if TYPE_CHECKING:
     from ttlstore.collection import Collection
     from ttlstore.indexing import IndexingPolicy
+    from ttlstore.query.explain import Explanation
+    from ttlstore.query.pages import Page
     from ttlstore.store import Store, open
     from ttlstore.ttl import Expiry
     from ttlstore.vacuum import VacuumPolicy, VacuumReport
@@ -48,7 +52,9 @@ else:
     _HOMES = {
         "Collection": "collection",
         "Expiry": "ttl",
+        "Explanation": "query.explain",
         "IndexingPolicy": "indexing",
+        "Page": "query.pages",
         "Store": "store",
         "VacuumPolicy": "vacuum",
         "VacuumReport": "vacuum",
@@ -70,15 +76,19 @@ __all__ = [
     "Collection",
     "CollectionExists",
     "CollectionNotFound",
+    "ConnectionLost",
     "DocumentExists",
     "DocumentNotFound",
     "Expiry",
+    "Explanation",
     "IndexingPolicy",
     "InvalidCollection",
     "InvalidDocument",
     "InvalidPatch",
     "InvalidTtl",
     "NotAStore",
+    "NotSupported",
+    "Page",
     "PartitionRequired",
     "PreconditionFailed",
     "QueryError",

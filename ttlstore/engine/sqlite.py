@@ -46,6 +46,7 @@ class _Dialect(SQLiteDialect_pysqlite):
 
 
 prepare = preparing_for(_Dialect(paramstyle="qmark"))
+json = SqliteJson()
 
 
 @cache
@@ -64,10 +65,12 @@ class SqliteEngine:
             raise CannotOpen(f"ttlstore needs SQLite {needed} or later, and this Python has {sqlite3.sqlite_version}")
         self.name = path or ":memory:"
         self.description = f"SQLite {sqlite3.sqlite_version}"
+        self.dialect = "sqlite"
+        self.script_begins: tuple[str, ...] = ()
         self.statements = _statements()
         self.prepare = prepare
         self.clock = self.statement_clock = clock
-        self.json: Json = SqliteJson()
+        self.json: Json = json
         self._path = None if path is None else os.path.abspath(path)
         self._busy_timeout = busy_timeout
         self._patience = Patience(self.name, busy_timeout)
@@ -108,15 +111,18 @@ class SqliteEngine:
         if self._path is None or self.in_transaction():  # whose contents another connection does not see
             yield from self.all(statement, values)
             return
-        with closing(self._connections.open()) as raw:
+        with self._connections.spare() as raw:
             cursor = self._patience.run(lambda: raw.execute(statement.sql, statement.arrange(values)))
             try:
                 yield from cursor
             except sqlite3.Error as error:
                 raise self._patience.translated(error) from error
+            finally:
+                cursor.close()
 
-    def check_body(self, body: bytes) -> None:
-        """All JSON will do."""
+    def steps(self, statement: Prepared, values: Values = ()) -> list[str]:
+        explained = Prepared(f"EXPLAIN QUERY PLAN {statement.sql}", statement.arrange)
+        return [row[3] for row in self.all(explained, values)]
 
     def write(self, statement: Prepared, values: Callable[[int, int], Values]) -> tuple[int, int]:
         now, ts = moment(self.clock)
