@@ -10,6 +10,7 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
@@ -21,12 +22,18 @@ _ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07|[@-Z\\^_=>])")
 class Terminal:
     """A command that runs on a terminal of its own, with Ctrl-C and all that."""
 
-    def __init__(self, *args: str, columns: int = 100, env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *args: str,
+        columns: int = 100,
+        env: dict[str, str] | None = None,
+        program: Sequence[str] = ("-m", "ttlstore"),
+    ) -> None:
         self._screen, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         # The first terminal that the leader of a session opens is the one whose Ctrl-C it gets.
         self._process = subprocess.Popen(
-            ["sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1', os.ttyname(slave), sys.executable, "-m", "ttlstore", *args],
+            ["sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1', os.ttyname(slave), sys.executable, *program, *args],
             start_new_session=True,
             stdin=subprocess.DEVNULL,
             env={**os.environ, "TERM": "xterm", "TZ": "UTC", **(env or {})},

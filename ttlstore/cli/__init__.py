@@ -34,6 +34,7 @@ COMMANDS = {
         "recover": "recover",
     },
     "Insight": {
+        "query": "query",
         "stats": "stats",
         "forecast": "forecast",
     },
