@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from time import time, time_ns
 from typing import Literal, NamedTuple
 
 from ttlstore.errors import InvalidTtl, shown
@@ -23,6 +24,9 @@ ttl in full, and less than a millisecond more.
 
 
 def moment(clock: Clock) -> Moment:
+    if clock is time:
+        nanoseconds = time_ns()  # the same clock in whole numbers: exact, and half the work
+        return nanoseconds // 1_000_000, -(-nanoseconds // 1_000_000)
     # By way of microseconds: seconds * 1000 is off by a hair for most times that are a whole millisecond.
     microseconds = round(clock() * _MICROSECONDS)
     return microseconds // 1000, -(-microseconds // 1000)
@@ -30,6 +34,8 @@ def moment(clock: Clock) -> Moment:
 
 def present(clock: Clock) -> int:
     """The present alone, for what writes nothing."""
+    if clock is time:
+        return time_ns() // 1_000_000
     return round(clock() * _MICROSECONDS) // 1000
 
 

@@ -46,7 +46,7 @@ class ByHand(Peer):
         self.writes = count()
 
     def read(self, id: str) -> Document | None:
-        row = self.connection.execute(READ.sql, READ.arrange((id, "", time.time_ns() // 1_000_000, 1))).fetchone()
+        row = self.connection.execute(READ.sql, (id, "", time.time_ns() // 1_000_000, 1)).fetchone()
         if row[0] is None:
             return None
         found: Document = orjson.loads(row[0])

@@ -82,7 +82,8 @@ class SqliteEngine:
     def one(self, statement: Prepared, values: Values = ()) -> Row | None:
         connection = self._connections.mine()
         arranged = statement.arrange(values)
-        if not connection.lock.acquire(True, self._busy_timeout):
+        lock = connection.lock
+        if not lock.acquire(False) and not lock.acquire(True, self._busy_timeout):
             raise self._patience.exhausted()
         try:
             return connection.raw.execute(statement.sql, arranged).fetchone()  # type: ignore[no-any-return]
@@ -92,7 +93,7 @@ class SqliteEngine:
             rows = self._patience.run(lambda: connection.raw.execute(statement.sql, arranged).fetchall())
             return rows[0] if rows else None
         finally:
-            connection.lock.release()
+            lock.release()
 
     def all(self, statement: Prepared, values: Values = ()) -> list[Row]:
         connection = self._connections.mine()
