@@ -36,10 +36,11 @@ class Terminal:
             ["sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1', os.ttyname(slave), sys.executable, *program, *args],
             start_new_session=True,
             stdin=subprocess.DEVNULL,
-            env={**os.environ, "TERM": "xterm", "TZ": "UTC", **(env or {})},
+            env={**os.environ, "TERM": "xterm", "TZ": "UTC", "PROMPT_TOOLKIT_NO_CPR": "1", **(env or {})},
         )
         self._slave = slave  # stays open: what was printed last must not be lost when the command ends
         self.raw = ""
+        self._seen = 0  # of the text
 
     def __enter__(self) -> Self:
         return self
@@ -62,12 +63,13 @@ class Terminal:
         os.write(self._screen, keys.encode())
 
     def see(self, text: str) -> None:
-        """Wait until it is there."""
+        """Wait until it is there, after what was seen before."""
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while text not in self.text:
+        while (found := self.text.find(text, self._seen)) < 0:
             assert time.monotonic() < deadline, f"{text!r} is not in {self.text!r}"
             ended = self._process.poll() is not None
             assert self._read() or not ended, f"ended without {text!r}: {self.text!r}"
+        self._seen = found + len(text)
 
     def exit_code(self) -> int:
         """Wait for the end."""

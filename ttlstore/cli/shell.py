@@ -124,12 +124,12 @@ def _kind(value: object) -> str:
 def _reader(prompt: str) -> Reader:
     """By prompt_toolkit if it is installed (the extra `shell`), else by what Python has."""
     try:
-        return _prompt_toolkit_reader(prompt, _history_file("history"))
+        return _prompt_toolkit_reader(prompt, history_file("history"))
     except ModuleNotFoundError:
-        return _plain_reader(prompt, _history_file("history.readline"))  # whose format is another
+        return _plain_reader(prompt, history_file("history.readline"))  # whose format is another
 
 
-def _history_file(name: str) -> str | None:
+def history_file(name: str) -> str | None:
     """Where the history is kept; None: nowhere."""
     folder = click.get_app_dir("ttlstore")
     try:
