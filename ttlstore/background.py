@@ -3,7 +3,9 @@
 import atexit
 import logging
 import math
+import queue
 import threading
+import time
 import weakref
 
 from ttlstore import forks
@@ -39,7 +41,9 @@ class BackgroundVacuum:
 
     def _reset(self) -> None:
         self._thread: threading.Thread | None = None
-        self._changed = threading.Condition()
+        self._guard = threading.Lock()  # of the target
+        # Not a Condition: a signal that interrupts its notify() in a caller's thread loses the one who waits.
+        self._calls: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._inside = threading.Lock()  # held while the thread is in the engine: no fork happens then
         self._defaults: dict[int, int | None] = {}  # as they were at the last look: a hint, never the rule
         self._looked_at = 0
@@ -73,17 +77,16 @@ class BackgroundVacuum:
     def _look(self, at: float = 0) -> None:
         if self._thread is None and not self._stopped:
             self._start()  # in a forked child
-        with self._changed:
+        with self._guard:
             if at < self._target:
                 self._target = at
-                self._changed.notify()
+                self._calls.put(None)
 
     def stop(self, timeout: float | None = None) -> None:
         """End the thread, after the batch under way."""
         self._stopped = True
         thread = self._thread
-        with self._changed:
-            self._changed.notify()
+        self._calls.put(None)
         if thread is not None and thread is not threading.current_thread():
             thread.join(timeout)
 
@@ -133,18 +136,27 @@ class BackgroundVacuum:
     def _pause(self, seconds: float) -> None:
         self._inside.release()
         try:
-            with self._changed:
-                self._changed.wait_for(lambda: self._stopped, seconds)
+            end = time.monotonic() + seconds
+            while not self._stopped and (left := end - time.monotonic()) > 0:
+                self._called(left)  # in vain, but for stop(): the target is looked at afterwards
         finally:
             self._inside.acquire()
 
     def _sleep(self, until: float) -> None:
-        with self._changed:
+        with self._guard:
             self._target = min(self._target, until)
-            while not self._stopped and (left := (self._target - present(self._clock)) / 1000) > 0:
-                nap = None if left == math.inf else min(left, LONGEST_NAP_SECONDS)
-                if not self._changed.wait(nap) and nap == LONGEST_NAP_SECONDS:
-                    return
+        while not self._stopped and (left := (self._target - present(self._clock)) / 1000) > 0:
+            nap = None if left == math.inf else min(left, LONGEST_NAP_SECONDS)
+            if not self._called(nap) and nap == LONGEST_NAP_SECONDS:
+                return
+
+    def _called(self, seconds: float | None) -> bool:
+        """Whether somebody called within that time."""
+        try:
+            self._calls.get(timeout=seconds)
+        except queue.Empty:
+            return False
+        return True
 
     # --- forks and the end of the interpreter -----------------------------------------------------------------------
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.faults import works
+from tests.faults.ledger import Ledger
 from tests.faults.trial import Trial, promise
 from tests.faults.victim import PATIENCE_SECONDS, Victim
-from tests.model import Model, Row
 from ttlstore import Store
 from ttlstore.bulk import BATCH_ROWS
 
@@ -39,34 +39,6 @@ def shown(store: Store) -> dict[str, dict[str, Any]]:
 
 
 # --- documents one by one -------------------------------------------------------------------------------------------
-
-
-class Ledger(Model):
-    """What the recorder knows of collection c."""
-
-    def __init__(self, default_ttl: int | None) -> None:
-        super().__init__()
-        self.default_ttl["c"] = default_ttl
-        self.rows["c"] = {}
-
-    def apply(self, change: list[works.Step], now: float) -> None:
-        milliseconds = round(now * 1000)
-        for verb, argument in change:
-            rows, live = self.rows["c"], self.live("c", milliseconds)
-            id = argument if isinstance(argument, str) else argument["id"]
-            if (verb == "create" and id in live) or (verb not in ("create", "upsert") and id not in live):
-                continue
-            if verb == "delete":
-                del rows[id]
-                continue
-            document = live[id].document if isinstance(argument, str) else argument
-            if verb == "incr":
-                document = {**document, "n": document["n"] + 1}
-            rows[id] = Row(document, milliseconds, "")
-
-    def shown(self, now: float) -> dict[str, dict[str, Any]]:
-        live = self.live("c", round(now * 1000))
-        return {id: {**row.document, "_ts": row.ts // 1000} for id, row in live.items()}
 
 
 @promise(

@@ -3,13 +3,14 @@
 import itertools
 import os
 import random
+import signal
 import sqlite3
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from signal import SIGKILL
 from typing import Any
 
 import alembic.command  # noqa: F401  # now: a process that migrates would spend its short life on importing it
@@ -139,7 +140,7 @@ def die_at_statement(tell: Tell, path: Path, now: float, last: int) -> None:
     class Mortal(sqlite3.Connection):
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options)
-            self.set_trace_callback(lambda _: os.kill(os.getpid(), SIGKILL) if next(numbers) == last else None)
+            self.set_trace_callback(lambda _: os.kill(os.getpid(), signal.SIGKILL) if next(numbers) == last else None)
 
     sqlite3.connect = partial(sqlite3.connect, factory=Mortal)  # type: ignore[assignment]
     with opened(path, now, vacuum=False):
@@ -158,3 +159,54 @@ def drop_and_make(tell: Tell, path: Path, now: float, first: int, size: int) -> 
             with store.transaction():
                 store.create_collection("c", default_ttl=60).create_many(loaded(number, size))
             tell(("made", number))
+
+
+# --- hosts ----------------------------------------------------------------------------------------------------------
+
+
+class Interrupted(Exception):
+    """Raised by a signal's handler, as KeyboardInterrupt is, or the time limit of a job."""
+
+
+def interrupt(tell: Tell, path: Path, now: float, seed: int, rounds: int) -> None:
+    """Make changes that a signal interrupts anywhere; tell what was done, and whether others can go on afterwards."""
+    chance = random.Random(seed)
+
+    def interrupted(*_: object) -> None:
+        raise Interrupted
+
+    signal.signal(signal.SIGALRM, interrupted)
+    store = opened(path, now)
+    collection = store.collection("c")
+    for number in range(rounds):
+        change = planned(chance, number)
+        tell(("about to", change))
+        try:
+            signal.setitimer(signal.ITIMER_REAL, chance.choice([2e-5, 1e-4, 3e-4]) * chance.random() + 1e-6)
+            with store.transaction() if len(change) > 1 else nullcontext():
+                for step in change:
+                    take(collection, step)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            tell(("done", change))
+        except Interrupted:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            tell(("interrupted", change))
+        tell(("seen", seen_by_another(path, now)))
+        failures: list[str] = []
+        thread = threading.Thread(target=_write_in_a_thread, args=(collection, failures))
+        thread.start()
+        thread.join()
+        tell(("others", failures))
+    store.close()
+
+
+def seen_by_another(path: Path, now: float) -> dict[str, Any]:
+    with opened(path, now, vacuum=False) as store:
+        return {document["id"]: document["n"] for document in store.collection("c")}
+
+
+def _write_in_a_thread(collection: Collection, failures: list[str]) -> None:
+    try:
+        collection.upsert({"id": "of another thread", "n": 0, "ttl": -1})
+    except ttlstore.TtlStoreError as error:
+        failures.append(repr(error))

@@ -4,7 +4,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from functools import cache
 from typing import Any
 
@@ -64,6 +64,8 @@ class SqliteEngine:
             raise CannotOpen(f"ttlstore needs SQLite {needed} or later, and this Python has {sqlite3.sqlite_version}")
         self.name = path or ":memory:"
         self.description = f"SQLite {sqlite3.sqlite_version}"
+        self.dialect = "sqlite"
+        self.script_begins: tuple[str, ...] = ()
         self.statements = _statements()
         self.prepare = prepare
         self.clock = self.statement_clock = clock
@@ -71,7 +73,6 @@ class SqliteEngine:
         self._path = None if path is None else os.path.abspath(path)
         self._busy_timeout = busy_timeout
         self._patience = Patience(self.name, busy_timeout)
-        self._queue: list[None] = []  # one for each thread that waits for the write lock; appending is atomic
         if self._path is not None:
             inspect_file(self._path, create=create)
         self._connections = Connections(self.name, self._path, durability, self._patience)
@@ -116,9 +117,6 @@ class SqliteEngine:
             except sqlite3.Error as error:
                 raise self._patience.translated(error) from error
 
-    def check_body(self, body: bytes) -> None:
-        """All JSON will do."""
-
     def write(self, statement: Prepared, values: Callable[[int, int], Values]) -> tuple[int, int]:
         now, ts = moment(self.clock)
         changed = self.attempt(statement, values(now, ts))
@@ -130,20 +128,27 @@ class SqliteEngine:
 
     def attempt(self, statement: Prepared, values: Values) -> int | None:
         connection = self._connections.mine()
-        if not self._connections.write_lock.acquire(False):
-            return None
-        connection.lock.acquire()
-        try:
-            if connection.depth:
-                self._require_transaction(connection)
-            return connection.raw.execute(statement.sql, statement.arrange(values)).rowcount
+        write_lock = self._connections.write_lock
+        nested = connection.depth > 0 and connection.writer == threading.get_ident()
+        try:  # from here on a signal's handler may raise anywhere: see writing()
+            if not nested and not write_lock.acquire(False):
+                return None
+            with connection.lock:
+                if connection.depth:
+                    self._require_transaction(connection)
+                elif connection.raw.in_transaction:
+                    self._roll_back(connection, "ROLLBACK")  # or the write would be part of what a signal left behind
+                return connection.raw.execute(statement.sql, statement.arrange(values)).rowcount
         except sqlite3.Error as error:
             if is_busy(error):
                 return None
             raise self._patience.translated(error) from error
         finally:
-            connection.lock.release()
-            self._connections.write_lock.release()
+            if not nested:
+                try:  # noqa: SIM105  # suppress() is a call
+                    write_lock.release()
+                except RuntimeError:
+                    pass  # it was not acquired
 
     def change(self, statement: Prepared, values: Values) -> int:
         return self.change_many(statement, [values])
@@ -180,50 +185,69 @@ class SqliteEngine:
             if connection.depth:
                 yield
                 return
-            self._run(connection, "BEGIN")
             try:
+                self._run(connection, "BEGIN")
                 yield
             finally:
-                self._roll_back(connection, "ROLLBACK")
+                try:
+                    self._roll_back(connection, "ROLLBACK")
+                except BaseException:  # a signal came first
+                    self._roll_back(connection, "ROLLBACK")
+                    raise
         finally:
             connection.lock.release()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         connection = self._connections.mine()
-        self._queue.append(None)
+        write_lock = self._connections.write_lock
+        me = threading.get_ident()
+        nested = connection.depth > 0 and connection.writer == me
+        entered = False
+        # A signal's handler may raise anywhere in here, and whatever was taken by then must be given back. So what
+        # takes something stands inside the `try` whose end gives it back, and there nothing is called before that.
         try:
-            if not self._connections.write_lock.acquire(True, self._busy_timeout):
-                raise self._patience.exhausted()
-        finally:
-            self._queue.pop()
-        try:
-            if connection.depth:
-                self._require_transaction(connection)
-                name = f"nested_{connection.depth}"
-                begin, commit, undo = (
-                    f"SAVEPOINT {name}",
-                    f"RELEASE {name}",
-                    f"ROLLBACK TO {name}; RELEASE {name}",
-                )
-            else:
-                begin, commit, undo = "BEGIN IMMEDIATE", "COMMIT", "ROLLBACK"
-            self._run(connection, begin)
-            connection.depth += 1
-            connection.writer = threading.get_ident()
+            if not nested:
+                self._connections.writers.add(me)
+                if not write_lock.acquire(True, self._busy_timeout):
+                    raise self._patience.exhausted()
+            begin, commit, undo = self._boundaries(connection)
             try:
+                self._run(connection, begin)
+                connection.writer = me
+                connection.depth += 1
+                entered = True
                 yield
                 self._require_transaction(connection)
                 self._run(connection, commit)
             except BaseException:
-                self._roll_back(connection, undo)
+                if entered or not nested:  # else a savepoint may stay behind, and does nothing
+                    try:
+                        self._roll_back(connection, undo)
+                    except BaseException:  # a signal came first
+                        self._roll_back(connection, undo)
+                        raise
                 raise
             finally:
-                connection.depth -= 1
+                connection.depth -= entered
                 while connection.afterwards and not connection.depth:
                     connection.afterwards.pop()()
         finally:
-            self._connections.write_lock.release()
+            if not nested:
+                try:  # noqa: SIM105  # suppress() is a call
+                    write_lock.release()
+                except RuntimeError:
+                    pass  # it was not acquired
+                self._connections.writers.discard(me)
+
+    def _boundaries(self, connection: Connection) -> tuple[str, str, str]:
+        """What begins, ends and undoes a transaction, or one inside another."""
+        if connection.depth:
+            self._require_transaction(connection)
+            name = f"nested_{connection.depth}"
+            return f"SAVEPOINT {name}", f"RELEASE {name}", f"ROLLBACK TO {name}; RELEASE {name}"
+        self._roll_back(connection, "ROLLBACK")  # what a signal left behind, if it did
+        return "BEGIN IMMEDIATE", "COMMIT", "ROLLBACK"
 
     def in_transaction(self) -> bool:
         connection = self._connections.mine()
@@ -240,11 +264,16 @@ class SqliteEngine:
     def _roll_back(self, connection: Connection, undo: str) -> None:
         if not self._connections.usable():
             return
-        # Some errors end the transaction by themselves; a closed connection has none.
-        with connection.lock, suppress(sqlite3.ProgrammingError):
-            if connection.raw.in_transaction:
-                for statement in undo.split("; "):
-                    connection.raw.execute(statement)
+        with connection.lock:
+            try:
+                if connection.raw.in_transaction:  # some errors end the transaction by themselves
+                    for statement in undo.split("; "):
+                        connection.raw.execute(statement)
+            except sqlite3.ProgrammingError:
+                pass  # a closed connection has none
+            except sqlite3.Error as error:
+                if "no such savepoint" not in str(error):  # a signal came when it was released
+                    raise self._patience.translated(error) from error
 
     def _require_transaction(self, connection: Connection) -> None:
         """A full disk, for one, ends the whole transaction: what followed would be committed on its own."""
@@ -375,7 +404,7 @@ class SqliteEngine:
         version = row[0] if row else None
         changed = version != connection.version
         connection.version = version
-        return changed or bool(self._queue)
+        return changed or bool(self._connections.writers)
 
     def give_back(self, pages: int) -> int | None:
         if not self._connections.write_lock.acquire(False):

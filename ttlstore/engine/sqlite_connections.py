@@ -60,6 +60,7 @@ class Connections:
     def _start(self) -> None:
         # Threads of this process queue here for the write lock: SQLite alone would have them sleep and ask again.
         self.write_lock = threading.RLock()
+        self.writers: set[int] = set()  # the threads that write or wait to
         self._local = threading.local()
         self._all: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._guard = threading.Lock()  # of the two above
