@@ -82,7 +82,8 @@ def session() -> Iterator[Session]:
         patch.dict(os.environ, {"TZ": "UTC"}),
         patch("ttlstore.cli.opening.clock", made.clock),
     ):
-        os.environ.pop("TTLSTORE_DB", None)
+        for variable in ("TTLSTORE_DB", "COLUMNS"):
+            os.environ.pop(variable, None)
         time.tzset()
         os.chdir(folder)
         try:
