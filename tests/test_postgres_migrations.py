@@ -23,7 +23,8 @@ def described(postgres: Server, schema: str) -> dict[str, list[Any]]:
     indexes = "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = %s"
     rules = "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE connamespace = %s::regnamespace"
     toast = (
-        "SELECT main.relname, toast.reloptions FROM pg_class main JOIN pg_class toast ON toast.oid = main.reltoastrelid "
+        "SELECT main.relname, toast.reloptions FROM pg_class main "
+        "JOIN pg_class toast ON toast.oid = main.reltoastrelid "
         "WHERE main.relnamespace = %s::regnamespace"
     )
     found = {}
