@@ -65,6 +65,9 @@ class Engine(Protocol):
         transaction of this thread, or else in one of its own.
         """
 
+    def steps(self, statement: Prepared, values: Values = ()) -> list[str]:
+        """How the database would go about a statement, in its own words."""
+
     def attempt(self, statement: Prepared, values: Values) -> int | None:
         """Write without waiting, in a transaction of its own, and tell how many rows were changed.
 

@@ -29,6 +29,8 @@ from ttlstore.ttl import Clock, moment
 
 T = TypeVar("T")
 
+json = PostgresJson()
+
 LOCKS = 0x74746C73  # "ttls", the first half of the numbers of our advisory locks; the second tells what for
 STREAMED_ROWS = 500  # fetched at a time
 HOUSEKEEPING_LOCK_MILLISECONDS = 20  # that the vacuum waits for a change of settings before it tries again later
@@ -53,7 +55,7 @@ class PostgresEngine:
         self.statement_clock: Clock = (lambda: 0.0) if server_clock else clock
         self.prepare, self._own = statements(server_clock=server_clock)
         self.statements: Statements = self._own
-        self.json: Json = PostgresJson()
+        self.json: Json = json
         self.script_begins: tuple[str, ...] = (
             f"CREATE SCHEMA IF NOT EXISTS {address.schema}",
             f"SET search_path TO {address.schema}",
@@ -102,6 +104,10 @@ class PostgresEngine:
                 self._roll_back(connection, "COMMIT")
         finally:
             self._connections.give(connection)
+
+    def steps(self, statement: Prepared, values: Values = ()) -> list[str]:
+        explained = Prepared(f"EXPLAIN {statement.sql}", statement.arrange)
+        return [row[0] for row in self.all(explained, values)]
 
     def write(self, statement: Prepared, values: Callable[[int, int], Values]) -> tuple[int, int]:
         now, ts = moment(self.statement_clock)

@@ -46,6 +46,7 @@ class _Dialect(SQLiteDialect_pysqlite):
 
 
 prepare = preparing_for(_Dialect(paramstyle="qmark"))
+json = SqliteJson()
 
 
 @cache
@@ -76,7 +77,7 @@ class SqliteEngine:
         self.statements = _statements()
         self.prepare = prepare
         self.clock = self.statement_clock = clock
-        self.json: Json = SqliteJson()
+        self.json: Json = json
         self._path = None if path is None else os.path.abspath(path)
         self._busy_timeout = busy_timeout
         self._patience = Patience(self.name, busy_timeout)
@@ -118,12 +119,18 @@ class SqliteEngine:
         if self._path is None or self.in_transaction():  # whose contents another connection does not see
             yield from self.all(statement, values)
             return
-        with closing(self._connections.open()) as raw:
+        with self._connections.spare() as raw:
             cursor = self._patience.run(lambda: raw.execute(statement.sql, statement.arrange(values)))
             try:
                 yield from cursor
             except sqlite3.Error as error:
                 raise self._patience.translated(error) from error
+            finally:
+                cursor.close()
+
+    def steps(self, statement: Prepared, values: Values = ()) -> list[str]:
+        explained = Prepared(f"EXPLAIN QUERY PLAN {statement.sql}", statement.arrange)
+        return [row[3] for row in self.all(explained, values)]
 
     def write(self, statement: Prepared, values: Callable[[int, int], Values]) -> tuple[int, int]:
         now, ts = moment(self.clock)

@@ -6,6 +6,7 @@ A query whose WHERE, ORDER BY, TOP or OFFSET was done elsewhere is evaluated by 
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
+from operator import itemgetter
 
 from ttlstore.errors import QueryError, shown
 from ttlstore.query.aggregates import ACCUMULATORS, Accumulator
@@ -36,10 +37,10 @@ from ttlstore.query.syntax import (
     Source,
     walk,
 )
-from ttlstore.query.values import UNDEFINED, Value, identity, sort_key
+from ttlstore.query.values import UNDEFINED, Value, identity, order_key
 
 Documents = Iterable[dict[str, Value]]
-Sorted = tuple[tuple[tuple[Value, ...], ...], Row]  # a row, after what it is sorted by
+Sorted = tuple[tuple[tuple[Value, ...], ...], Row, int]  # what a row is sorted by, the row, and its number
 
 _SORT_SLACK = 1000  # rows that wait, beyond those that are wanted, until the rest is dropped
 
@@ -184,23 +185,29 @@ def _window(query: Query, binding: Binding) -> tuple[int, int | None]:
 
 
 def _order(query: Query, compiler: ExpressionCompiler, wanted: int | None) -> Callable[[Iterator[Row]], Iterator[Row]]:
-    """Sorts the rows; those that are equal stay in the order they come in. Keeps only about as many as are wanted."""
+    """Sorts the rows, and keeps only about as many as are wanted.
+
+    Those that are equal stay in the order they come in; if the last key descends, in the opposite one. So DESC is
+    exactly the reverse of ASC, and an index can be read from either end.
+    """
     keys = [compiler.compile(order.expression) for order in query.order_by]
     directions = [order.descending for order in query.order_by]
 
     def sort(waiting: list[Sorted]) -> None:
+        if directions[-1]:
+            waiting.sort(key=itemgetter(2), reverse=True)
         for position in reversed(range(len(keys))):
             waiting.sort(key=lambda entry: entry[0][position], reverse=directions[position])  # used at once
 
     def apply(rows: Iterator[Row]) -> Iterator[Row]:
         waiting: list[Sorted] = []
-        for row in rows:
-            waiting.append((tuple([sort_key(key(row)) for key in keys]), row))
+        for number, row in enumerate(rows):
+            waiting.append((tuple([order_key(key(row)) for key in keys]), row, number))
             if wanted is not None and len(waiting) >= 2 * wanted + _SORT_SLACK:
                 sort(waiting)
                 del waiting[wanted:]
         sort(waiting)
-        for _, row in waiting:
+        for _, row, _ in waiting:
             yield row
 
     return apply
