@@ -59,6 +59,7 @@ class Prepared(NamedTuple):
 
 
 class Prepare(Protocol):
+    def __hash__(self) -> int: ...
     def __call__(self, statement: ClauseElement, *names: str) -> Prepared: ...
 
 

@@ -29,6 +29,8 @@ from ttlstore.ttl import Clock, moment
 
 T = TypeVar("T")
 
+json = PostgresJson()
+
 LOCKS = 0x74746C73  # "ttls", the first half of the numbers of our advisory locks; the second tells what for
 STREAMED_ROWS = 500  # fetched at a time
 HOUSEKEEPING_LOCK_MILLISECONDS = 20  # that the vacuum waits for a change of settings before it tries again later
@@ -41,23 +43,24 @@ class PostgresEngine:
 
     dialect = "postgresql"
 
-    def __init__(self, url: str, clock: Clock, durability: Durability, busy_timeout: float) -> None:
+    def __init__(self, url: str, clock: Clock, durability: Durability, busy_timeout: float, *, read_only: bool) -> None:
         address = Address.parse(url)
         self.name = address.name
         self._schema = address.schema
         self._busy_timeout = busy_timeout
+        self._read_only = read_only
         server_clock = clock is time.time
         self.clock: Clock = ServerClock(self._server_time) if server_clock else clock
         # What is passed for the time is not looked at then; 0 leaves the checksums as they are.
         self.statement_clock: Clock = (lambda: 0.0) if server_clock else clock
         self.prepare, self._own = statements(server_clock=server_clock)
         self.statements: Statements = self._own
-        self.json: Json = PostgresJson()
+        self.json: Json = json
         self.script_begins: tuple[str, ...] = (
             f"CREATE SCHEMA IF NOT EXISTS {address.schema}",
             f"SET search_path TO {address.schema}",
         )
-        self._connections = Connections(address, durability, busy_timeout)
+        self._connections = Connections(address, durability, busy_timeout, read_only=read_only)
         first = self._connections.take()
         self.description = f"PostgreSQL {first.raw.info.parameter_status('server_version')}"
         self._connections.give(first)
@@ -71,7 +74,7 @@ class PostgresEngine:
     def one(self, statement: Prepared, values: Values = ()) -> Row | None:
         connection = self._connections.mine()
         if connection is not None:
-            if connection.depth and statement is self.statements.read:
+            if connection.depth and statement is self.statements.read and not self._read_only:
                 statement = self._own.read_to_change
             return self._run(connection, statement.sql, statement.arrange(values)).fetchone()
         connection = self._connections.take()
@@ -101,6 +104,10 @@ class PostgresEngine:
                 self._roll_back(connection, "COMMIT")
         finally:
             self._connections.give(connection)
+
+    def steps(self, statement: Prepared, values: Values = ()) -> list[str]:
+        explained = Prepared(f"EXPLAIN {statement.sql}", statement.arrange)
+        return [row[0] for row in self.all(explained, values)]
 
     def write(self, statement: Prepared, values: Callable[[int, int], Values]) -> tuple[int, int]:
         now, ts = moment(self.statement_clock)

@@ -49,6 +49,7 @@ class _Dialect(SQLiteDialect_pysqlite):
 
 
 prepare = preparing_for(_Dialect(paramstyle="qmark"))
+json = SqliteJson()
 
 
 @cache
@@ -60,7 +61,14 @@ class SqliteEngine:
     """A store in a file, or in memory if there is no path."""
 
     def __init__(
-        self, path: str | None, clock: Clock, durability: Durability, busy_timeout: float, *, create: bool
+        self,
+        path: str | None,
+        clock: Clock,
+        durability: Durability,
+        busy_timeout: float,
+        *,
+        create: bool,
+        read_only: bool,
     ) -> None:
         if sqlite3.sqlite_version_info < OLDEST_SQLITE:
             needed = ".".join(map(str, OLDEST_SQLITE))
@@ -72,14 +80,15 @@ class SqliteEngine:
         self.statements = _statements()
         self.prepare = prepare
         self.clock = self.statement_clock = clock
-        self.json: Json = SqliteJson()
+        self.json: Json = json
         self._path = None if path is None else os.path.abspath(path)
         self._busy_timeout = busy_timeout
         self._patience = Patience(self.name, busy_timeout)
         if self._path is not None:
             inspect_file(self._path, create=create)
-        self._connections = Connections(self.name, self._path, durability, self._patience)
-        self._set_up("rwc" if create else "rw")
+        self._connections = Connections(self.name, self._path, durability, self._patience, read_only=read_only)
+        if not read_only:
+            self._set_up("rwc" if create else "rw")
 
     # --- the point operations ---------------------------------------------------------------------------------------
 
@@ -113,12 +122,18 @@ class SqliteEngine:
         if self._path is None or self.in_transaction():  # whose contents another connection does not see
             yield from self.all(statement, values)
             return
-        with closing(self._connections.open()) as raw:
+        with self._connections.spare() as raw:
             cursor = self._patience.run(lambda: raw.execute(statement.sql, statement.arrange(values)))
             try:
                 yield from cursor
             except sqlite3.Error as error:
                 raise self._patience.translated(error) from error
+            finally:
+                cursor.close()
+
+    def steps(self, statement: Prepared, values: Values = ()) -> list[str]:
+        explained = Prepared(f"EXPLAIN QUERY PLAN {statement.sql}", statement.arrange)
+        return [row[3] for row in self.all(explained, values)]
 
     def write(self, statement: Prepared, values: Callable[[int, int], Values]) -> tuple[int, int]:
         now, ts = moment(self.clock)
