@@ -4,9 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
-from lark import Token
-
 from ttlstore.query.functions import AGGREGATES, FUNCTIONS, nearest
+from ttlstore.query.lexer import Token
 from ttlstore.query.mistakes import Mistake
 from ttlstore.query.syntax import (
     Access,
@@ -108,7 +107,7 @@ class TreeBuilder:
         for expression, alias in children:
             at = expression.at
             if alias is not None:
-                name, at = str(alias), alias.start_pos
+                name, at = alias.text, alias.start_pos
             elif (last := _last_name(expression)) is not None:
                 name = last
             else:
@@ -123,24 +122,21 @@ class TreeBuilder:
         return tuple(children)
 
     def within(self, children: Children) -> Within:
-        name, steps, alias = children
-        path = _constant_path(name, steps)
-        return Within(path, str(alias) if alias is not None else _last_name(path) or "", name.start_pos)
+        root, *steps, alias = children
+        path = _constant_path(root, steps)
+        return Within(path, alias.text if alias is not None else _last_name(path) or "", root.start_pos)
 
     def each(self, children: Children) -> Each:
-        alias, name, steps = children
-        return Each(_constant_path(name, steps), str(alias), alias.start_pos)
+        alias, root, *steps = children
+        return Each(_constant_path(root, steps), alias.text, alias.start_pos)
 
     def each_result(self, children: Children) -> Derived:
         alias, query = children
-        return Derived(query, str(alias), True, alias.start_pos)
+        return Derived(query, alias.text, True, alias.start_pos)
 
     def derived(self, children: Children) -> Derived:
         query, alias = children
-        return Derived(query, "" if alias is None else str(alias), False, query.at)
-
-    def steps(self, children: Children) -> Children:
-        return children
+        return Derived(query, "" if alias is None else alias.text, False, query.at)
 
     def where(self, children: Children) -> Any:
         return children[0]
@@ -161,18 +157,24 @@ class TreeBuilder:
         condition, then, otherwise = children
         return Conditional(condition, then, otherwise, condition.at)
 
-    def coalescing(self, children: Children) -> Coalesce:
-        return Coalesce(tuple(children), children[0].at)
-
-    def disjunction(self, children: Children) -> Logical:
-        return Logical("OR", tuple(children), children[0].at)
-
-    def conjunction(self, children: Children) -> Logical:
-        return Logical("AND", tuple(children), children[0].at)
+    def logic(self, children: Children) -> Expression:
+        choices: list[list[list[Expression]]] = [
+            [[children[0]]]
+        ]  # those of ??, each of those of OR, each of those of AND
+        for position in range(1, len(children), 2):
+            operator, operand = children[position].type, children[position + 1]
+            if operator == "AND":
+                choices[-1][-1].append(operand)
+            elif operator == "OR":
+                choices[-1].append([operand])
+            else:
+                choices.append([[operand]])
+        either = [_logical("OR", [_logical("AND", both) for both in choice]) for choice in choices]
+        return either[0] if len(either) == 1 else Coalesce(tuple(either), either[0].at)
 
     def unary(self, children: Children) -> Expression:
         sign, operand = children
-        operator = str(sign).upper()
+        operator = sign.text.upper()
         if operator in "+-" and isinstance(operand, Literal) and is_number(operand.value):
             return Literal(-operand.value if operator == "-" else operand.value, sign.start_pos)
         return Unary(operator, operand, sign.start_pos)
@@ -182,7 +184,7 @@ class TreeBuilder:
         return In(operand, tuple(choices), negation is not None, operand.at)
 
     def between(self, children: Children) -> Between:
-        operand, negation, low, high = children
+        operand, negation, low, _, high = children
         return Between(operand, low, high, negation is not None, operand.at)
 
     def like(self, children: Children) -> Like:
@@ -194,7 +196,9 @@ class TreeBuilder:
         operands: list[Expression] = [children[0]]
         waiting: list[str] = []
         for position in range(1, len(children), 2):
-            operator = "!=" if children[position] == "<>" else str(children[position])
+            operator = children[position].text
+            if operator == "<>":
+                operator = "!="
             while waiting and PRECEDENCE[waiting[-1]] >= PRECEDENCE[operator]:
                 _join(operands, waiting.pop())
             waiting.append(operator)
@@ -204,34 +208,35 @@ class TreeBuilder:
         return operands[0]
 
     def path(self, children: Children) -> Expression:
-        return _lead(Path(str(children[0]), (), children[0].start_pos), children[1:])
+        root = _root(children[0])
+        return root if len(children) == 1 else _lead(root, children[1:])
 
     def access(self, children: Children) -> Expression:
         return _lead(children[0], children[1:])
 
-    def dot(self, children: Children) -> Literal:
-        return Literal(str(children[0]), children[0].start_pos)
+    def dot(self, children: Children) -> list[Expression]:
+        return [Literal(name, children[0].start_pos) for name in children[0].text.split(".")]
 
-    def bracket(self, children: Children) -> Any:
-        return children[0]
+    def bracket(self, children: Children) -> list[Expression]:
+        return children
 
     # --- atoms
 
-    def literal_string(self, children: Children) -> Literal:
+    def string(self, children: Children) -> Literal:
         return Literal(_unquoted(children[0]), children[0].start_pos)
 
-    def literal_number(self, children: Children) -> Literal:
+    def number(self, children: Children) -> Literal:
         return Literal(_number(children[0]), children[0].start_pos)
 
-    def literal_constant(self, children: Children) -> Literal:
-        return Literal(_CONSTANTS[children[0].lower()], children[0].start_pos)
+    def constant(self, children: Children) -> Literal:
+        return Literal(_CONSTANTS[children[0].text.lower()], children[0].start_pos)
 
     def parameter(self, children: Children) -> Parameter:
-        return Parameter(str(children[0])[1:], children[0].start_pos)
+        return Parameter(children[0].text[1:], children[0].start_pos)
 
     def call(self, children: Children) -> Expression:
         token, *arguments = children
-        name, at = token.upper(), token.start_pos
+        name, at = token.text.upper(), token.start_pos
         if arguments == [None]:
             arguments = []
         if name in AGGREGATES:
@@ -241,7 +246,7 @@ class TreeBuilder:
         function = FUNCTIONS.get(name)
         if function is None:
             near = nearest(name)
-            raise Mistake(at, f"there is no function {token}" + (f": did you mean {near}?" if near else ""))
+            raise Mistake(at, f"there is no function {token.text}" + (f": did you mean {near}?" if near else ""))
         if not function.takes(len(arguments)):
             raise Mistake(at, f"{name} takes {function.arity()}, got {len(arguments)}")
         return Call(name, tuple(arguments), at)
@@ -264,7 +269,7 @@ class TreeBuilder:
     def object_literal(self, children: Children) -> ObjectLiteral:
         items: dict[str, Expression] = {}
         for key, value in children if children != [None] else ():
-            name = _unquoted(key) if key.type == "STRING" else str(key)
+            name = _unquoted(key) if key.type == "STRING" else key.text
             if name in items:
                 raise Mistake(key.start_pos, f"the object has a property {name} already")
             items[name] = value
@@ -283,25 +288,29 @@ def _join(operands: list[Expression], operator: str) -> None:
     operands.append(Binary(operator, left, right, left.at))
 
 
-def _lead(target: Expression, keys: Sequence[Expression]) -> Expression:
+def _logical(operator: str, operands: list[Expression]) -> Expression:
+    return operands[0] if len(operands) == 1 else Logical(operator, tuple(operands), operands[0].at)
+
+
+def _root(token: Token) -> Path:
+    alias, *steps = token.text.split(".")
+    return Path(alias, tuple(steps), token.start_pos)
+
+
+def _lead(target: Expression, steps: Sequence[Sequence[Expression]]) -> Expression:
     """One step after the other, as one path while it can be one."""
-    done = 0
-    if isinstance(target, Path):
-        steps: list[str | int] = []
+    for keys in steps:
         for key in keys:
             step = key.value if isinstance(key, Literal) else None
-            if not (type(step) is str or (type(step) is int and step >= 0)):
-                break
-            steps.append(step)
-        done = len(steps)
-        target = Path(target.alias, tuple(steps), target.at)
-    for key in keys[done:]:
-        target = Access(target, key, key.at)
+            if isinstance(target, Path) and (type(step) is str or (type(step) is int and step >= 0)):
+                target = Path(target.alias, (*target.steps, step), target.at)
+            else:
+                target = Access(target, key, key.at)
     return target
 
 
-def _constant_path(name: Token, keys: Sequence[Expression]) -> Path:
-    path = _lead(Path(str(name), (), name.start_pos or 0), keys)
+def _constant_path(root: Token, steps: Sequence[Sequence[Expression]]) -> Path:
+    path = _lead(_root(root), steps)
     if not isinstance(path, Path):
         raise Mistake(path.at, "a path in FROM leads by names and by indexes from 0, such as c.items[0]")
     return path
@@ -314,28 +323,31 @@ def _last_name(expression: Expression) -> str | None:
     return last if isinstance(last, str) else None
 
 
-def _count(clause: str, node: Literal | Parameter) -> Literal | Parameter:
-    if isinstance(node, Literal) and type(node.value) is not int:
-        raise Mistake(node.at, f"{clause} takes a whole number, got {node.value}")
-    return node
+def _count(clause: str, token: Token) -> Literal | Parameter:
+    if token.type == "PARAMETER":
+        return Parameter(token.text[1:], token.start_pos)
+    value = _number(token)
+    if type(value) is not int:
+        raise Mistake(token.start_pos, f"{clause} takes a whole number, got {token.text}")
+    return Literal(value, token.start_pos)
 
 
 def _number(token: Token) -> int | float:
-    if token.isdecimal():
-        digits = token.lstrip("0")
+    if token.text.isdecimal():
+        digits = token.text.lstrip("0")
         if len(digits) <= _INT_DIGITS and (exact := int(digits or "0")) <= MAX_INT:
             return exact
-    value = float(token)
+    value = float(token.text)
     if value - value != 0:
-        raise Mistake(token.start_pos or 0, "this number is too large: numbers end at 1.7976931348623157e308")
+        raise Mistake(token.start_pos, "this number is too large: numbers end at 1.7976931348623157e308")
     return value
 
 
 def _unquoted(token: Token) -> str:
-    text = str(token)[1:-1]
+    text = token.text[1:-1]
     if "\\" not in text:
         return text
-    start = (token.start_pos or 0) + 1
+    start = token.start_pos + 1
 
     def unescaped(match: re.Match[str]) -> str:
         escape = match[1]
