@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import secrets
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
@@ -263,23 +264,37 @@ class Store:
     def backup(self, path: str | os.PathLike[str], *, progress: Progress = lambda copied, total: None) -> None:
         """Copy the store to a new file, as it is at one moment, while others go on working. Raises CannotOpen.
 
-        `progress` is told now and then how many of how many pages are copied.
+        `progress` is told now and then how many of how many pages are copied. A store that is damaged is not copied:
+        StoreCorrupt. A backup that is killed leaves a file behind whose name ends in `.unfinished`.
         """
-        target = os.fspath(path)
-        if os.path.exists(target):
+        target = os.fsdecode(path)
+        if os.path.lexists(target):
             raise CannotOpen(f"{target} is there already: a backup needs a new file")
-        # The name appears once the copy is whole.
-        unfinished = f"{target}.unfinished"
+        # The name appears once the copy is whole. Until then another, which no other backup has.
+        unfinished = f"{target}.{secrets.token_hex(4)}.unfinished"
         try:
             self._engine.backup(unfinished, progress)
-            os.replace(unfinished, target)
+            with open(unfinished, migrate=False, vacuum=False) as copy:
+                for problem in copy._damaged_documents(lambda checked, total: None):
+                    raise StoreCorrupt(f"{self._engine.name} is damaged and was not copied: {problem}")
+            _publish(unfinished, target)
         except OSError as error:
             if isinstance(error, TtlStoreError):
                 raise
             raise CannotOpen(f"{target} cannot be written: {error.strerror}") from None
         finally:
-            with suppress(OSError):
-                os.unlink(unfinished)
+            for file in (unfinished, f"{unfinished}-journal", f"{unfinished}-wal", f"{unfinished}-shm"):
+                with suppress(OSError):
+                    os.unlink(file)
+
+
+def _publish(unfinished: str, target: str) -> None:
+    try:
+        os.link(unfinished, target)  # unlike a rename, it takes the place of nothing
+    except FileExistsError:
+        raise CannotOpen(f"{target} is there already: a backup needs a new file") from None
+    except OSError:  # a file system without links
+        os.replace(unfinished, target)
 
 
 def _check_name(name: object) -> None:

@@ -25,6 +25,7 @@ from ttlstore.errors import (
     StoreBusy,
     StoreCorrupt,
     StoreFailed,
+    StoreFull,
 )
 from ttlstore.schema import index_prefix
 from ttlstore.statements import Prepared, Statements, Values, preparing_for
@@ -70,7 +71,7 @@ class SqliteEngine:
         self.json: Json = SqliteJson()
         self._path = None if path is None else os.path.abspath(path)
         self._busy_timeout = busy_timeout
-        self._patience = Patience(self.name, busy_timeout)
+        self._patience = Patience(self.name, self._path, busy_timeout)
         if self._path is not None:
             inspect_file(self._path, create=create)
         self._connections = Connections(self.name, self._path, durability, self._patience)
@@ -368,7 +369,8 @@ class SqliteEngine:
                 target.execute("PRAGMA journal_mode = WAL")
                 problems = [row[0] for row in target.execute("PRAGMA quick_check") if row[0] != "ok"]
             except sqlite3.Error as error:
-                raise self._patience.translated(error) from error
+                room = Patience(path, os.path.abspath(path), self._busy_timeout).translated(error)
+                raise (room if isinstance(room, StoreFull) else self._patience.translated(error)) from error
             finally:
                 if source is raw:
                     source.rollback()

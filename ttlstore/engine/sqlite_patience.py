@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from ttlstore.engine.sqlite_file import has_room
 from ttlstore.errors import (
     CannotOpen,
     InvalidDocument,
@@ -23,12 +24,15 @@ SHORTEST_PAUSE_SECONDS = 0.0005  # before asking again for a lock: shorter than 
 IMPATIENT_SECONDS = 0.05  # for so long it is asked for that often
 LONGEST_PAUSE_SECONDS = 0.01  # what a long wait may cost after the lock is free
 
+_WRITING_FAILED = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_TRUNCATE)
+
 
 class Patience:
     """With the locks of one store."""
 
-    def __init__(self, name: str, busy_timeout: float) -> None:
+    def __init__(self, name: str, path: str | None, busy_timeout: float) -> None:
         self._name = name
+        self._path = path
         self._busy_timeout = busy_timeout
 
     def run(self, action: Callable[[], T]) -> T:
@@ -62,7 +66,9 @@ class Patience:
             case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
                 return self.exhausted()
             case sqlite3.SQLITE_FULL:
-                return StoreFull(f"there is no room left to write to {self._name}; nothing was written")
+                return self._full()
+            case sqlite3.SQLITE_IOERR if code in _WRITING_FAILED and self._path and not has_room(self._path):
+                return self._full()
             case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
                 return StoreCorrupt(f"{self._name} is damaged: {error}")
             case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
@@ -74,6 +80,9 @@ class Patience:
         if "malformed JSON" in str(error):
             return StoreCorrupt(f"a document in {self._name} is damaged: {error}")
         return StoreFailed(f"{self._name}: {error}")
+
+    def _full(self) -> StoreFull:
+        return StoreFull(f"there is no room left to write to {self._name}; nothing was written")
 
     def _translated_by_text(self, error: sqlite3.Error) -> TtlStoreError:
         """Of the errors that the driver raises by itself, without a code of SQLite's."""
