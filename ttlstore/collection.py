@@ -18,6 +18,7 @@ from ttlstore.document import (
     encode_partition,
     new_etag,
     parse_pointer,
+    partition_of,
     with_system,
 )
 from ttlstore.engine import Engine, Row
@@ -27,6 +28,7 @@ from ttlstore.errors import (
     DocumentNotFound,
     PartitionRequired,
     PreconditionFailed,
+    StoreCorrupt,
     shown,
 )
 from ttlstore.indexing import IndexingPolicy, check_ttl_and_indexing
@@ -122,15 +124,25 @@ class Collection:
 
     def read(self, id: str, *, partition: Any = UNSET) -> Document:
         """The document. Raises DocumentNotFound."""
-        found = self._find(id, "" if partition is self._implied else self._partition(id, partition))
+        key = "" if partition is self._implied else self._partition(id, partition)
+        found = self._find(id, key)
         if found is None:
             raise self._not_found(id, partition)
-        return decode(*found)
+        document = decode(*found)
+        if document["id"] != id or (key and partition_of(document, self._partition_path) != key):
+            raise self._mixed_up(id)
+        return document
 
     def get(self, id: str, default: D | None = None, *, partition: Any = UNSET) -> Document | D | None:
         """The document, or the default if there is none."""
-        found = self._find(id, "" if partition is self._implied else self._partition(id, partition))
-        return default if found is None else decode(*found)
+        key = "" if partition is self._implied else self._partition(id, partition)
+        found = self._find(id, key)
+        if found is None:
+            return default
+        document = decode(*found)
+        if document["id"] != id or (key and partition_of(document, self._partition_path) != key):
+            raise self._mixed_up(id)
+        return document
 
     def _find(self, id: str, partition: str) -> Row | None:
         row = (
@@ -428,6 +440,11 @@ class Collection:
     def _not_found(self, id: str, partition: Any) -> DocumentNotFound:
         where = "" if partition is UNSET else f" in partition {shown(partition)}"
         return DocumentNotFound(f"there is no document {shown(id)} in {self.name!r}{where}")
+
+    def _mixed_up(self, id: str) -> StoreCorrupt:
+        return StoreCorrupt(
+            f"an index of {self._engine.name} is damaged: it leads from {shown(id)} to another document"
+        )
 
     def _precondition_failed(self, id: str, if_match: str | None) -> PreconditionFailed:
         return PreconditionFailed(

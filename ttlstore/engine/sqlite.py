@@ -367,7 +367,7 @@ class SqliteEngine:
                 source.execute("SELECT count(*) FROM sqlite_master").fetchone()
                 source.backup(target, pages=BACKUP_PAGES, progress=lambda _, left, total: progress(total - left, total))
                 target.execute("PRAGMA journal_mode = WAL")
-                problems = [row[0] for row in target.execute("PRAGMA quick_check") if row[0] != "ok"]
+                problems = [row[0] for row in target.execute("PRAGMA integrity_check") if row[0] != "ok"]
             except sqlite3.Error as error:
                 room = Patience(path, os.path.abspath(path), self._busy_timeout).translated(error)
                 raise (room if isinstance(room, StoreFull) else self._patience.translated(error)) from error
