@@ -35,8 +35,11 @@ def target() -> str:
 
 if context.is_offline_mode():
     # A script to review must not stop half-way either.
-    context.configure(dialect_name="sqlite", target_metadata=metadata, literal_binds=True, transactional_ddl=True)
+    dialect = context.config.attributes.get("dialect", "sqlite")
+    context.configure(dialect_name=dialect, target_metadata=metadata, literal_binds=True, transactional_ddl=True)
     with context.begin_transaction():
+        for statement in context.config.attributes.get("script_begins", ()):
+            context.execute(statement)
         context.run_migrations()
 elif (connection := context.config.attributes.get("connection")) is not None:
     run(connection)

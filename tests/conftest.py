@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import ttlstore
+from tests.postgres import Server, serving
 from ttlstore import Collection, Store, StoreClosed
 from ttlstore.testing import FakeClock
 
@@ -20,7 +21,7 @@ settings.register_profile(
 )
 settings.load_profile("ttlstore")
 
-KINDS = ["file", "memory"]
+KINDS = ["file", "memory", "postgres"]
 
 
 @pytest.fixture
@@ -34,9 +35,26 @@ def kind(request: pytest.FixtureRequest) -> str:
     return name
 
 
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL server; one for the whole run."""
+    with serving() as server:
+        yield server
+
+
 @pytest.fixture
-def target(kind: str, tmp_path: Path) -> str:
+def postgres_url(postgres: Server) -> Iterator[str]:
+    """An empty store on PostgreSQL."""
+    with postgres.schema() as schema:
+        yield postgres.store_url(schema)
+
+
+@pytest.fixture
+def target(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
     """What to open, for each kind of store."""
+    if kind == "postgres":
+        url: str = request.getfixturevalue("postgres_url")
+        return url
     return {"file": str(tmp_path / "store.db"), "memory": ":memory:"}[kind]
 
 

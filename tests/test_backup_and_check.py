@@ -10,6 +10,7 @@ import pytest
 
 import ttlstore
 from tests.files import database
+from tests.kinds import on_sqlite
 from ttlstore import CannotOpen, Store, StoreBusy, StoreCorrupt
 from ttlstore.testing import FakeClock
 
@@ -28,6 +29,7 @@ def some(store: Store, count: int = 50) -> None:
 # --- backup -----------------------------------------------------------------------------------------------------------
 
 
+@on_sqlite
 def test_a_backup_is_the_store_as_it_is(store: Store, copy: Path, clock: FakeClock) -> None:
     some(store)
     before = list(store.collection("c"))
@@ -43,6 +45,7 @@ def test_a_backup_is_the_store_as_it_is(store: Store, copy: Path, clock: FakeClo
     assert "only there" not in store.collection("c")
 
 
+@on_sqlite
 def test_a_backup_is_one_file_set_up_like_a_store(store: Store, copy: Path) -> None:
     some(store)
     store.backup(copy)
@@ -91,11 +94,13 @@ def test_a_backup_never_overwrites(store: Store, copy: Path) -> None:
     assert copy.read_text() == "precious"
 
 
+@on_sqlite
 def test_a_backup_that_cannot_be_written_names_its_own_path(store: Store, tmp_path: Path) -> None:
     with pytest.raises(CannotOpen, match="nowhere"):
         store.backup(tmp_path / "nowhere" / "copy.db")
 
 
+@on_sqlite
 def test_a_backup_inside_a_transaction_is_refused_and_leaves_nothing(store: Store, copy: Path) -> None:
     some(store)
     with store.transaction():
@@ -106,6 +111,7 @@ def test_a_backup_inside_a_transaction_is_refused_and_leaves_nothing(store: Stor
     assert store.collection("c").count() == 49
 
 
+@on_sqlite
 def test_a_backup_leaves_out_what_a_transaction_of_another_thread_has_not_committed(
     store: Store, copy: Path, clock: FakeClock
 ) -> None:

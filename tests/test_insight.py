@@ -56,7 +56,7 @@ def test_stats_of_an_empty_collection_are_zero(sessions: Collection) -> None:
     assert (stats.live_documents, stats.live_bytes, stats.waiting_documents, stats.next_expiry) == (0, 0, 0, None)
 
 
-def test_stats_of_a_store_add_up_its_collections(store: Store, clock: FakeClock) -> None:
+def test_stats_of_a_store_add_up_its_collections(store: Store, clock: FakeClock, kind: str) -> None:
     for name, default_ttl in (("a", 5), ("b", 10), ("c", None)):
         store.create_collection(name, default_ttl=default_ttl).create({"id": "x", "of": name})
     dropped = store.create_collection("dropped")
@@ -67,7 +67,7 @@ def test_stats_of_a_store_add_up_its_collections(store: Store, clock: FakeClock)
     assert (stats.collections, stats.live_documents, stats.waiting_documents) == (3, 2, 4)
     assert stats.live_bytes == sum(store.collection(name).stats().live_bytes for name in "abc")
     assert stats.next_expiry == clock() + 5
-    assert stats.engine == f"SQLite {sqlite3.sqlite_version}"
+    assert stats.engine == (store._engine.description if kind == "postgres" else f"SQLite {sqlite3.sqlite_version}")
     assert stats.file_bytes > 0
     report = store.vacuum()
     assert store.stats().vacuum.deleted == report.deleted == 4

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 import ttlstore
+from tests.kinds import on_sqlite
 from ttlstore import Collection, DocumentExists, DocumentNotFound, PreconditionFailed, Store, StoreBusy, StoreClosed
 from ttlstore.testing import FakeClock
 
@@ -107,7 +109,7 @@ def test_a_thread_that_waits_too_long_for_a_transaction_is_told(target: str) -> 
         collection = store.create_collection("c")
         with store.transaction():
             collection.create({"id": "a"})
-            (result,) = together(lambda _: collection.create({"id": "b"}), 1)
+            (result,) = together(lambda _: collection.create({"id": "a"}), 1)
         assert isinstance(result, StoreBusy)
         assert [document["id"] for document in collection] == ["a"]
 
@@ -115,6 +117,7 @@ def test_a_thread_that_waits_too_long_for_a_transaction_is_told(target: str) -> 
 # --- a writer that waited looks at the clock again --------------------------------------------------------------------
 
 
+@on_sqlite
 def test_a_create_that_waited_does_not_meet_what_expired_meanwhile(
     store: Store, sessions: Collection, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,6 +143,7 @@ def test_a_create_that_waited_does_not_meet_what_expired_meanwhile(
     assert sessions.expiry("a").seconds_left == 10
 
 
+@on_sqlite
 def test_a_touch_that_waited_does_not_revive_what_expired_meanwhile(
     store: Store, sessions: Collection, clock: FakeClock
 ) -> None:
@@ -248,14 +252,12 @@ def test_closing_while_other_threads_work_gives_store_closed_and_nothing_worse(t
         lambda store, it: store.transaction().__enter__(),
     ],
 )
-def test_after_close_every_call_says_so_in_every_thread(
-    store: Store, use: Callable[[Store, Collection], Any], target: str
-) -> None:
+def test_after_close_every_call_says_so_in_every_thread(store: Store, use: Callable[[Store, Collection], Any]) -> None:
     collection = store.create_collection("c")
     collection.create({"id": "a"})
     store.close()
     store.close()
-    with pytest.raises(StoreClosed, match=f"{target} is closed"):
+    with pytest.raises(StoreClosed, match=f"{re.escape(store.name)} is closed"):
         use(store, collection)
     (elsewhere,) = together(lambda _: use(store, collection), 1)
     assert isinstance(elsewhere, StoreClosed)

@@ -386,9 +386,7 @@ class Collection:
     # --- how writes are made ----------------------------------------------------------------------------------------
 
     def _encode(self, document: Document, *, make_id: bool = False) -> tuple[Encoded, Document]:
-        encoded, stored = encode(document, self._partition_path, make_id=make_id)
-        self._engine.check_body(encoded.body)
-        return encoded, stored
+        return encode(document, self._partition_path, make_id=make_id)
 
     def _noticed(self, ttls: Iterable[int | None], ts: int) -> None:
         if self._background:

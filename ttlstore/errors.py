@@ -104,5 +104,13 @@ class StoreFailed(TtlStoreError, OSError):
     """The operating system or the database failed in a way that has no error of its own here."""
 
 
+class ConnectionLost(StoreFailed, ConnectionError):
+    """The connection to the server was lost during the call. The next call makes a new one."""
+
+
+class NotSupported(TtlStoreError, NotImplementedError):
+    """The database that keeps the store cannot do this. The message names what can."""
+
+
 class StoreReadOnly(TtlStoreError, OSError):
     """The store's file or the medium it lies on cannot be written."""

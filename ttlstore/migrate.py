@@ -141,7 +141,8 @@ def script(target: str, revision: str, *, direction: Direction) -> str:
     with _connected(target, create=False) as engine:
         _require_known(engine)
         present = engine.revision() or "base"
-    alembic = config()
+        alembic = config()
+        alembic.attributes.update(dialect=engine.dialect, script_begins=engine.script_begins)
     alembic.output_buffer = StringIO()
     getattr(command, direction)(alembic, f"{present}:{revision}", sql=True)
     return alembic.output_buffer.getvalue().strip()

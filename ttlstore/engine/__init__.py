@@ -37,6 +37,10 @@ class Engine(Protocol):
     """What was opened, for messages: without a password."""
     description: str
     """The database and its version."""
+    dialect: str
+    """Its name in SQLAlchemy."""
+    script_begins: tuple[str, ...]
+    """What a migration that is run by hand must run first."""
     statements: Statements
     prepare: Prepare
     clock: Clock
@@ -53,9 +57,6 @@ class Engine(Protocol):
 
     def stream(self, statement: Prepared, values: Values = ()) -> Iterator[Row]:
         """All rows as they are now, however long the caller takes, on a connection that nobody waits for."""
-
-    def check_body(self, body: bytes) -> None:
-        """Raises InvalidDocument if the database cannot hold this JSON."""
 
     def write(self, statement: Prepared, values: Callable[[int, int], Values]) -> tuple[int, int]:
         """Write with the values at (now, ts), and tell how many rows were changed and the `ts`.
@@ -142,6 +143,8 @@ def connect(
     path = os.fspath(target)
     if not isinstance(path, str) or not path or "\0" in path:
         raise CannotOpen(f"a store is opened by a path, ':memory:' or a URL, got {shown(target)}")
+    if re.match(r"postgresql(\+psycopg)?://", path):
+        return _postgres(path, clock, durability, busy_timeout)
     if re.match(r"[A-Za-z][A-Za-z0-9+_]*://", path):
         path = _path_in_url(path)
     from ttlstore.engine import sqlite
@@ -149,12 +152,24 @@ def connect(
     return sqlite.SqliteEngine(None if path == ":memory:" else path, clock, durability, busy_timeout, create=create)
 
 
+def _postgres(url: str, clock: Clock, durability: Durability, busy_timeout: float) -> Engine:
+    try:
+        from ttlstore.engine import postgres
+    except ImportError as error:
+        raise CannotOpen(
+            f"PostgreSQL needs psycopg, and it cannot be imported ({error}): pip install 'ttlstore[postgres]'"
+        ) from None
+    return postgres.PostgresEngine(url, clock, durability, busy_timeout)
+
+
 def _path_in_url(text: str) -> str:
     try:
         url = sqlalchemy.make_url(text)
     except sqlalchemy.exc.ArgumentError:
-        raise CannotOpen("the URL cannot be read; it should look like sqlite:///app.db") from None
+        raise CannotOpen(
+            "the URL cannot be read; it should look like sqlite:///app.db or postgresql://host/database"
+        ) from None
     if url.drivername not in ("sqlite", "sqlite+pysqlite") or url.query:
         got = shown(url.render_as_string())
-        raise CannotOpen(f"only URLs like sqlite:///app.db can be opened, got {got}")
+        raise CannotOpen(f"only URLs like sqlite:///app.db and postgresql://host/database can be opened, got {got}")
     return url.database or ":memory:"

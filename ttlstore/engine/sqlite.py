@@ -65,6 +65,8 @@ class SqliteEngine:
             raise CannotOpen(f"ttlstore needs SQLite {needed} or later, and this Python has {sqlite3.sqlite_version}")
         self.name = path or ":memory:"
         self.description = f"SQLite {sqlite3.sqlite_version}"
+        self.dialect = "sqlite"
+        self.script_begins: tuple[str, ...] = ()
         self.statements = _statements()
         self.prepare = prepare
         self.clock = self.statement_clock = clock
@@ -115,9 +117,6 @@ class SqliteEngine:
                 yield from cursor
             except sqlite3.Error as error:
                 raise self._patience.translated(error) from error
-
-    def check_body(self, body: bytes) -> None:
-        """All JSON will do."""
 
     def write(self, statement: Prepared, values: Callable[[int, int], Values]) -> tuple[int, int]:
         now, ts = moment(self.clock)

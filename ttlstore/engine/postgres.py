@@ -1,0 +1,382 @@
+"""The engine for PostgreSQL: the compiled statements run on the driver's own cursors, each a transaction of its own.
+
+In a transaction that a caller opens, a document that is read is held until the end, so that what is written from it is
+not written over what another wrote meanwhile.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TypeVar
+
+import psycopg
+import sqlalchemy
+from psycopg.pq import TransactionStatus
+
+from ttlstore.engine import Durability, Progress, Row, Space
+from ttlstore.engine.json import Json
+from ttlstore.engine.postgres_address import Address
+from ttlstore.engine.postgres_clock import ServerClock
+from ttlstore.engine.postgres_connections import Connection, Connections
+from ttlstore.engine.postgres_errors import RETRIED, is_busy, rolled_back, translated
+from ttlstore.engine.postgres_json import PostgresJson
+from ttlstore.engine.postgres_sql import statements
+from ttlstore.errors import NotSupported, StoreBusy, TtlStoreError
+from ttlstore.schema import collections, documents, index_prefix
+from ttlstore.statements import Prepared, Statements, Values
+from ttlstore.ttl import Clock, moment
+
+T = TypeVar("T")
+
+LOCKS = 0x74746C73  # "ttls", the first half of the numbers of our advisory locks; the second tells what for
+STREAMED_ROWS = 500  # fetched at a time
+HOUSEKEEPING_LOCK_MILLISECONDS = 20  # that the vacuum waits for a change of settings before it tries again later
+MIGRATION_PATIENCE = "60s"  # whatever an application's patience with a write: another may be migrating
+BLOCK_BYTES = 8192  # what space is counted in
+
+
+class PostgresEngine:
+    """A store in a schema of a PostgreSQL database."""
+
+    dialect = "postgresql"
+
+    def __init__(self, url: str, clock: Clock, durability: Durability, busy_timeout: float) -> None:
+        address = Address.parse(url)
+        self.name = address.name
+        self._schema = address.schema
+        self._busy_timeout = busy_timeout
+        server_clock = clock is time.time
+        self.clock: Clock = ServerClock(self._server_time) if server_clock else clock
+        # What is passed for the time is not looked at then; 0 leaves the checksums as they are.
+        self.statement_clock: Clock = (lambda: 0.0) if server_clock else clock
+        self.prepare, self._own = statements(server_clock=server_clock)
+        self.statements: Statements = self._own
+        self.json: Json = PostgresJson()
+        self.script_begins: tuple[str, ...] = (
+            f"CREATE SCHEMA IF NOT EXISTS {address.schema}",
+            f"SET search_path TO {address.schema}",
+        )
+        self._connections = Connections(address, durability, busy_timeout)
+        first = self._connections.take()
+        self.description = f"PostgreSQL {first.raw.info.parameter_status('server_version')}"
+        self._connections.give(first)
+
+    def _server_time(self) -> float:
+        row = self.one(_literal("SELECT extract(epoch FROM clock_timestamp())::float8"))
+        return float(row[0]) if row else 0.0
+
+    # --- the point operations ---------------------------------------------------------------------------------------
+
+    def one(self, statement: Prepared, values: Values = ()) -> Row | None:
+        connection = self._connections.mine()
+        if connection is not None:
+            if connection.depth and statement is self.statements.read:
+                statement = self._own.read_to_change
+            return self._run(connection, statement.sql, statement.arrange(values)).fetchone()
+        connection = self._connections.take()
+        try:
+            return self._run(connection, statement.sql, statement.arrange(values)).fetchone()
+        finally:
+            self._connections.give(connection)
+
+    def all(self, statement: Prepared, values: Values = ()) -> list[Row]:
+        with self._some() as connection:
+            return self._run(connection, statement.sql, statement.arrange(values)).fetchall()
+
+    def stream(self, statement: Prepared, values: Values = ()) -> Iterator[Row]:
+        if self.in_transaction():  # whose contents another connection does not see
+            yield from self.all(statement, values)
+            return
+        connection = self._connections.take()
+        try:
+            self._run(connection, "BEGIN", None)
+            try:
+                with connection.raw.cursor("ttlstore_stream", binary=True) as cursor:
+                    cursor.itersize = STREAMED_ROWS
+                    yield from cursor.execute(statement.sql, statement.arrange(values))
+            except psycopg.Error as error:
+                raise self._translated(error, connection) from error
+            finally:
+                self._roll_back(connection, "COMMIT")
+        finally:
+            self._connections.give(connection)
+
+    def write(self, statement: Prepared, values: Callable[[int, int], Values]) -> tuple[int, int]:
+        now, ts = moment(self.statement_clock)
+        arranged = statement.arrange(values(now, ts))
+        connection = self._connections.mine()
+        if connection is not None:
+            return _written(self._run(connection, statement.sql, arranged), ts)
+        connection = self._connections.take()
+        try:
+            return self._again(lambda: _written(self._run(connection, statement.sql, arranged), ts))
+        finally:
+            self._connections.give(connection)
+
+    def attempt(self, statement: Prepared, values: Values) -> int | None:
+        with self._some() as connection:
+            connection.own_writes += 1
+            try:
+                return connection.cursor.execute(statement.sql, statement.arrange(values)).rowcount
+            except psycopg.Error as error:
+                if is_busy(error) or isinstance(error, psycopg.errors.ForeignKeyViolation):
+                    return None
+                raise self._translated(error, connection) from error
+
+    def change(self, statement: Prepared, values: Values) -> int:
+        connection = self._in_transaction()
+        return self._run(connection, statement.sql, statement.arrange(values)).rowcount
+
+    def change_many(self, statement: Prepared, rows: list[Values]) -> int:
+        connection = self._in_transaction()
+        alone = connection.depth == 1 and not connection.used
+        many = self._own.of_many(statement, rows)
+
+        def write() -> int:
+            if many is not None:
+                return self._run(connection, *many).rowcount
+            return self._run_each(connection, statement, rows)
+
+        def begin_again() -> None:
+            self._run(connection, "ROLLBACK", None)
+            self._run(connection, "BEGIN", None)
+
+        return self._again(write, begin_again) if alone else write()
+
+    def indexes(self, collection: int) -> frozenset[str]:
+        names = _literal(
+            "SELECT indexname::text FROM pg_indexes WHERE schemaname = current_schema() AND starts_with(indexname, %s)"
+        )
+        return frozenset(row[0] for row in self.all(names, (index_prefix(collection),)))
+
+    def define(self, statement: str) -> None:
+        self._run(self._in_transaction(), statement.replace("%%", "%"), None)
+
+    # --- running statements -----------------------------------------------------------------------------------------
+
+    def _run(self, connection: Connection, sql: str, values: Values | None) -> psycopg.Cursor[Row]:
+        try:
+            cursor = connection.cursor.execute(sql, values)
+        except psycopg.Error as error:
+            raise self._translated(error, connection) from error
+        finally:
+            connection.used = True
+        return cursor
+
+    def _run_each(self, connection: Connection, statement: Prepared, rows: list[Values]) -> int:
+        try:
+            connection.cursor.executemany(statement.sql, map(statement.arrange, rows))
+        except psycopg.Error as error:
+            raise self._translated(error, connection) from error
+        return connection.cursor.rowcount
+
+    def _again(self, action: Callable[[], T], before: Callable[[], None] = lambda: None) -> T:
+        """Run a whole transaction, again after a deadlock or the like, for `busy_timeout` at most."""
+        start = time.monotonic()
+        while True:
+            try:
+                return action()
+            except StoreBusy as error:
+                if not isinstance(error.__cause__, RETRIED) or time.monotonic() - start > self._busy_timeout:
+                    raise
+            before()
+
+    @contextmanager
+    def _some(self) -> Iterator[Connection]:
+        """The connection of this thread's transaction, or any."""
+        connection = self._connections.mine()
+        if connection is not None:
+            yield connection
+            return
+        connection = self._connections.take()
+        try:
+            yield connection
+        finally:
+            self._connections.give(connection)
+
+    def _translated(self, error: psycopg.Error, connection: Connection) -> TtlStoreError:
+        return translated(error, self.name, self._busy_timeout, lost=connection.raw.broken)
+
+    # --- transactions -----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        connection = self._connections.mine()
+        if connection is not None and connection.raw.pgconn.transaction_status != TransactionStatus.IDLE:
+            yield
+            return
+        with self._connections.pinned() as connection:
+            self._run(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", None)
+            try:
+                yield
+            finally:
+                # Not ROLLBACK, after which the driver forgets its prepared statements. Nothing was written.
+                self._roll_back(connection, "COMMIT")
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        connection = self._connections.mine()
+        if connection is None:
+            with self._connections.pinned() as connection:
+                yield from self._transaction(connection)
+        else:
+            yield from self._transaction(connection)
+
+    def _transaction(self, connection: Connection) -> Iterator[None]:
+        begin, commit, undo = "BEGIN", "COMMIT", ["ROLLBACK"]
+        if connection.depth:
+            name = f"nested_{connection.depth}"
+            begin, commit, undo = f"SAVEPOINT {name}", f"RELEASE {name}", [f"ROLLBACK TO {name}", f"RELEASE {name}"]
+        self._run(connection, begin, None)
+        connection.used = False
+        connection.depth += 1
+        try:
+            yield
+            self._in_transaction()
+            self._run(connection, commit, None)
+        except BaseException:
+            self._roll_back(connection, *undo)
+            raise
+        finally:
+            connection.depth -= 1
+            while connection.afterwards and not connection.depth:
+                connection.afterwards.pop()()
+
+    def _in_transaction(self) -> Connection:
+        """The connection of this thread's transaction, if that can go on."""
+        connection = self._connections.mine()
+        if connection is None or connection.raw.pgconn.transaction_status != TransactionStatus.INTRANS:
+            raise rolled_back()
+        return connection
+
+    def _roll_back(self, connection: Connection, *undo: str) -> None:
+        if connection.process != os.getpid():  # forked inside: it is for the parent to say how this ends
+            return
+        with suppress(psycopg.Error):  # a lost connection has lost its transaction too
+            for statement in undo:
+                connection.cursor.execute(statement)
+
+    def in_transaction(self) -> bool:
+        connection = self._connections.mine()
+        return connection is not None and connection.depth > 0
+
+    def after_transaction(self, action: Callable[[], None]) -> None:
+        connection = self._connections.mine()
+        if connection is not None:
+            connection.afterwards.add(action)
+
+    # --- the schema -------------------------------------------------------------------------------------------------
+
+    def revision(self) -> str | None:
+        row = self.one(_literal("SELECT to_regclass('alembic_version') IS NOT NULL"))
+        if row is None or not row[0]:
+            return None
+        row = self.one(_literal("SELECT version_num FROM alembic_version"))
+        return None if row is None else str(row[0])
+
+    @contextmanager
+    def migrating(self) -> Iterator[sqlalchemy.Connection]:
+        raw = self._connections.connect()
+        raw.autocommit = False
+        engine = sqlalchemy.create_engine("postgresql+psycopg://", creator=lambda: raw, poolclass=sqlalchemy.StaticPool)
+        try:
+            with engine.begin() as connection:
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{MIGRATION_PATIENCE}'")
+                connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s::int, hashtext(%s))", (LOCKS, self._schema))
+                there = connection.exec_driver_sql("SELECT to_regnamespace(%s) IS NOT NULL", (self._schema,)).scalar()
+                if not there:  # not IF NOT EXISTS, which asks for a permission that nobody needs to use a schema
+                    connection.exec_driver_sql(f"CREATE SCHEMA {self._schema}")
+                yield connection
+        except sqlalchemy.exc.DBAPIError as error:
+            if isinstance(error.orig, psycopg.Error):
+                raise translated(error.orig, self.name, self._busy_timeout, lost=raw.broken) from error
+            raise
+        finally:
+            raw.close()
+
+    # --- the whole store --------------------------------------------------------------------------------------------
+
+    def check(self) -> list[str]:
+        invalid = _literal(
+            "SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid IN (%s::regclass, %s::regclass) "
+            "AND NOT (indisvalid AND indisready) ORDER BY 1"
+        )
+        found = self.all(invalid, (documents.name, collections.name))
+        return [f"the index {name} is not valid: REINDEX INDEX {name}" for (name,) in found]
+
+    def backup(self, path: str, progress: Progress) -> None:
+        self._connections.require_usable()
+        raise NotSupported(
+            f"a store on PostgreSQL is not copied to a file by ttlstore: use pg_dump --schema={self._schema}, or the "
+            "server's own backups"
+        )
+
+    def close(self) -> None:
+        self._connections.close()
+
+    # --- housekeeping -----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def housekeeping(self) -> Iterator[None]:
+        if self.in_transaction():
+            raise StoreBusy("this cannot be done inside transaction(): leave its block first")
+        with self._connections.pinned() as connection:
+            self._run(connection, "SET synchronous_commit = off", None)
+            self._run(connection, f"SET lock_timeout = '{HOUSEKEEPING_LOCK_MILLISECONDS}ms'", None)
+            try:
+                yield
+            finally:
+                connection.raw.close()  # and the settings with it
+
+    @contextmanager
+    def turn(self) -> Iterator[bool]:
+        key = (LOCKS, documents.name)
+        connection = self._connections.take()
+        try:
+            row = self._run(connection, "SELECT pg_try_advisory_lock(%s::int, %s::regclass::oid::int)", key).fetchone()
+            ours = bool(row and row[0])
+            try:
+                yield ours
+            finally:
+                if ours:
+                    with suppress(TtlStoreError):  # a lost connection has lost its locks too
+                        self._run(connection, "SELECT pg_advisory_unlock(%s::int, %s::regclass::oid::int)", key)
+        finally:
+            self._connections.give(connection)
+
+    def others_write(self) -> bool:
+        """By the server's count of transactions: each that writes is one more."""
+        with self._some() as connection:
+            row = self._run(connection, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint", None).fetchone()
+            transactions = int(row[0]) if row else 0
+            others = transactions - connection.transactions - connection.own_writes
+            connection.transactions, connection.own_writes = transactions, 0
+            return others > 0
+
+    def give_back(self, pages: int) -> int | None:
+        return 0  # PostgreSQL's own vacuum makes the space of deleted rows free for others
+
+    def checkpoint(self) -> None:
+        """The server does that by itself."""
+
+    def space(self) -> Space:
+        sizes = "SELECT pg_total_relation_size(%s::regclass) + pg_total_relation_size(%s::regclass)"
+        row = self.one(_literal(sizes), (documents.name, collections.name))
+        return Space(BLOCK_BYTES, int(row[0]) // BLOCK_BYTES if row else 0, 0)
+
+
+def _written(cursor: psycopg.Cursor[Row], ts: int) -> tuple[int, int]:
+    """How many rows were written, and when: the statement tells."""
+    if cursor.description is None:
+        return cursor.rowcount, ts
+    row = cursor.fetchone()
+    return (0, ts) if row is None else (cursor.rowcount, row[0])
+
+
+def _literal(sql: str) -> Prepared:
+    return Prepared(sql, _as_they_are)
+
+
+def _as_they_are(values: Values) -> Values:
+    return values

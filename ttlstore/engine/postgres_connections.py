@@ -1,0 +1,235 @@
+"""Connections to PostgreSQL: a few that all threads take in turn, and one of its own for a thread in a transaction.
+
+Not one for each thread: a server with a hundred threads would hold a hundred connections, and most of them idle. Not
+psycopg_pool: taking a connection costs several times what it does here, and its threads do not survive a fork.
+"""
+
+import os
+import select
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from time import monotonic
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+from psycopg.pq import TransactionStatus
+from psycopg.types.numeric import Int8BinaryDumper
+
+from ttlstore import forks
+from ttlstore.engine import Durability
+from ttlstore.engine.postgres_address import Address
+from ttlstore.engine.postgres_errors import cannot_connect
+from ttlstore.engine.postgres_json import ExactFloat
+from ttlstore.errors import CannotOpen, StoreBusy, StoreClosed, StoreFailed
+
+MAX_CONNECTIONS = 16  # of one open store: a server allows a hundred, unless it is told otherwise
+CONNECT_SECONDS = 10  # unless the URL says connect_timeout
+OLDEST_POSTGRES = 14
+PREPARED_AFTER = 1  # runs of a statement on a connection: what is run once is not worth it
+
+
+class Connection:
+    """A connection of the driver, and where it is in transactions."""
+
+    __slots__ = ("afterwards", "cursor", "depth", "own_writes", "process", "raw", "transactions", "used")
+
+    def __init__(self, raw: psycopg.Connection) -> None:
+        self.raw = raw
+        self.cursor = raw.cursor(binary=True)
+        self.depth = 0
+        self.used = False  # since the transaction began
+        self.afterwards: set[Callable[[], None]] = set()  # what is done after the transaction
+        self.process = os.getpid()
+        self.transactions = 0  # the server's count of them, when it was last asked for
+        self.own_writes = 0  # since then
+
+    def in_order(self) -> bool:
+        """Whether another can use it: nothing is under way."""
+        return not self.raw.closed and self.raw.pgconn.transaction_status == TransactionStatus.IDLE
+
+    def alive(self) -> bool:
+        """Whether the server is still there. Asks nobody: a server that closed a connection has said so by now."""
+        if not self._said_something():
+            return True
+        try:
+            self.raw.pgconn.consume_input()  # perhaps only a notice
+        except psycopg.Error:
+            return False
+        return not self._said_something()
+
+    def _said_something(self) -> bool:
+        return bool(select.select([self.raw.pgconn.socket], [], [], 0)[0])
+
+    def abandon(self) -> None:
+        """In a forked child: leave the connection to the parent, without a word to the server."""
+        _abandoned.append(self.raw)  # kept, so that nobody closes it
+        with suppress(OSError, psycopg.Error):
+            # The child's end of it goes: else the server would not notice the end of the parent.
+            os.close(self.raw.pgconn.socket)
+
+
+_abandoned: list[psycopg.Connection] = []
+
+
+class Connections:
+    """All connections of one open store."""
+
+    def __init__(self, address: Address, durability: Durability, busy_timeout: float) -> None:
+        self._address = address
+        self._busy_timeout = busy_timeout
+        self._settings = {
+            "search_path": address.schema,
+            "lock_timeout": f"{milliseconds(busy_timeout)}ms",
+            "synchronous_commit": "on" if durability == "full" else "off",
+            "default_transaction_isolation": "read committed",
+        }
+        self._closed = False
+        self._forked_inside: str | None = None
+        self._start()
+        forks.engines.add(self)
+
+    def _start(self) -> None:
+        self._local = threading.local()
+        self._free: list[Connection] = []  # the last one given back is taken first: it is the warmest
+        self._slots = threading.Semaphore(MAX_CONNECTIONS)
+        self._all: set[Connection] = set()
+        self._pinned: set[Connection] = set()
+
+    # --- for a call -------------------------------------------------------------------------------------------------
+
+    def mine(self) -> Connection | None:
+        """The one that this thread is in a transaction on."""
+        self.require_usable()
+        connection: Connection | None = getattr(self._local, "connection", None)
+        return connection
+
+    def take(self) -> Connection:
+        """One for this thread alone, until it gives it back. Raises StoreBusy, StoreClosed or CannotOpen."""
+        self.require_usable()
+        if not self._slots.acquire(timeout=self._busy_timeout):
+            raise StoreBusy(
+                f"all {MAX_CONNECTIONS} connections to {self._address.name} were in use for {self._busy_timeout:g} s "
+                "(busy_timeout); nothing was written"
+            )
+        try:
+            while self._free:
+                try:
+                    connection = self._free.pop()
+                except IndexError:  # another was faster
+                    break
+                if connection.alive():
+                    return connection
+                self._discard(connection)
+            connection = Connection(self.connect())
+            self._all.add(connection)
+        except BaseException:
+            self._slots.release()
+            raise
+        return connection
+
+    def give(self, connection: Connection) -> None:
+        """Give it back, or up, if it is of no use any more."""
+        if connection.process != os.getpid():  # forked meanwhile: it is the parent's
+            return
+        if connection.in_order() and not self._closed:
+            self._free.append(connection)
+        else:
+            self._discard(connection)
+        self._slots.release()
+
+    def _discard(self, connection: Connection) -> None:
+        self._all.discard(connection)
+        with suppress(psycopg.Error):
+            connection.raw.close()
+
+    @contextmanager
+    def pinned(self) -> Iterator[Connection]:
+        """All that this thread does inside goes by one connection."""
+        connection = self.take()
+        outer = getattr(self._local, "connection", None)
+        self._local.connection = connection
+        self._pinned.add(connection)
+        try:
+            yield connection
+        finally:
+            if connection.process == os.getpid():
+                self._pinned.discard(connection)
+                self._local.connection = outer
+            self.give(connection)
+
+    def require_usable(self) -> None:
+        if self._closed:
+            raise StoreClosed(f"{self._address.name} is closed")
+        if self._forked_inside:
+            raise StoreFailed(self._forked_inside)
+
+    # --- making and closing them ------------------------------------------------------------------------------------
+
+    def connect(self) -> psycopg.Connection:
+        """A new one, with the settings of the store. Raises CannotOpen."""
+        address = self._address
+        defaults = {"fallback_application_name": "ttlstore", "client_encoding": "utf8"}
+        if "connect_timeout" not in address.conninfo:
+            defaults["connect_timeout"] = str(CONNECT_SECONDS)
+        try:
+            conninfo = make_conninfo(address.conninfo, **defaults)
+            raw = psycopg.connect(conninfo, autocommit=True, prepare_threshold=PREPARED_AFTER)
+        except psycopg.Error as error:
+            raise cannot_connect(error, address.name, address.password) from None
+        try:
+            self._check_server(raw)
+            # Always as wide: by itself the driver chooses by the value, and each choice is a statement to prepare.
+            raw.adapters.register_dumper(int, Int8BinaryDumper)
+            raw.adapters.register_dumper(float, ExactFloat)
+            calls = ", ".join("set_config(%s, %s, false)" for _ in self._settings)
+            raw.execute(f"SELECT {calls}", [part for setting in self._settings.items() for part in setting])
+        except psycopg.Error as error:
+            raw.close()
+            raise cannot_connect(error, address.name, address.password) from None
+        except CannotOpen:
+            raw.close()
+            raise
+        return raw
+
+    def _check_server(self, raw: psycopg.Connection) -> None:
+        if raw.info.server_version < OLDEST_POSTGRES * 10_000:
+            version = raw.info.parameter_status("server_version")
+            raise CannotOpen(f"ttlstore needs PostgreSQL {OLDEST_POSTGRES} or later: {self._address.name} is {version}")
+        encoding = raw.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            raise CannotOpen(
+                f"the database {self._address.name} must be in UTF8 to hold any text, and is in {encoding}"
+            )
+
+    def close(self) -> None:
+        """Wait for the calls under way; what is in a transaction ends with it."""
+        if self._closed:
+            return
+        self._closed = True
+        until = monotonic() + self._busy_timeout
+        for _ in range(MAX_CONNECTIONS - len(self._pinned)):
+            self._slots.acquire(timeout=max(until - monotonic(), 0))
+        while self._free:
+            self._discard(self._free.pop())
+
+    # --- forked children --------------------------------------------------------------------------------------------
+
+    def before_fork(self) -> None:
+        """The parent's connections stay as they are: the child makes its own."""
+
+    def after_fork_in_parent(self) -> None:
+        """See `before_fork`."""
+
+    def after_fork_in_child(self) -> None:
+        if getattr(self._local, "connection", None) is not None:
+            self._forked_inside = (
+                f"{self._address.name} cannot be used in this process: it was forked inside a transaction of its parent"
+            )
+        for connection in self._all:
+            connection.abandon()
+        self._start()
+
+
+def milliseconds(seconds: float) -> int:
+    return max(round(seconds * 1000), 1)  # for PostgreSQL, 0 is for ever

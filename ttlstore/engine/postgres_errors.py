@@ -1,0 +1,68 @@
+"""PostgreSQL's errors as ours."""
+
+import psycopg
+from psycopg import errors
+
+from ttlstore.errors import (
+    CannotOpen,
+    CollectionNotFound,
+    ConnectionLost,
+    InvalidDocument,
+    StoreBusy,
+    StoreCorrupt,
+    StoreFailed,
+    StoreFull,
+    StoreReadOnly,
+    TtlStoreError,
+)
+
+RETRIED = (errors.DeadlockDetected, errors.SerializationFailure)
+"""After which the whole transaction can be made again, and would succeed."""
+
+_LOCK_ERRORS = (*RETRIED, errors.LockNotAvailable)
+_LOST = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, errors.IdleSessionTimeout)
+
+
+def is_busy(error: psycopg.Error) -> bool:
+    """Whether somebody else was in the way."""
+    return isinstance(error, _LOCK_ERRORS)
+
+
+def translated(error: psycopg.Error, name: str, busy_timeout: float, *, lost: bool) -> TtlStoreError:
+    """The driver's error as one of ours; `lost`: the connection is of no use any more."""
+    match error:
+        case errors.LockNotAvailable():
+            return StoreBusy(f"{name} stayed locked for {busy_timeout:g} s (busy_timeout); nothing was written")
+        case errors.DeadlockDetected() | errors.SerializationFailure():
+            return StoreBusy(f"{name}: another transaction was in the way, and nothing was written; start again")
+        case errors.InFailedSqlTransaction():
+            return rolled_back()
+        case errors.DiskFull():
+            return StoreFull(f"there is no room left to write to {name}; nothing was written")
+        case errors.DataCorrupted() | errors.IndexCorrupted():
+            return StoreCorrupt(f"{name} is damaged: {_said(error)}")
+        case errors.ReadOnlySqlTransaction() | errors.InsufficientPrivilege():
+            return StoreReadOnly(f"{name} cannot be written: {_said(error)}")
+        case errors.ForeignKeyViolation():
+            return CollectionNotFound(f"the collection was dropped from {name} meanwhile")
+        case errors.ProgramLimitExceeded():
+            return InvalidDocument(f"the id, the partition key or an indexed value is too long: {_said(error)}")
+    if lost or isinstance(error, _LOST):
+        return ConnectionLost(
+            f"the connection to {name} was lost; what this call was to write may be written or not: read it again"
+        )
+    return StoreFailed(f"{name}: {_said(error)}")
+
+
+def rolled_back() -> StoreFailed:
+    return StoreFailed("the transaction was rolled back after an error; leave its block and start again")
+
+
+def cannot_connect(error: psycopg.Error, name: str, password: str | None) -> CannotOpen:
+    """Without the password, even if the server or the driver should repeat it."""
+    said = _said(error)
+    return CannotOpen(f"{name} cannot be reached: {said.replace(password, '…') if password else said}")
+
+
+def _said(error: psycopg.Error) -> str:
+    return error.diag.message_primary or " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,121 @@
+r"""JSON in PostgreSQL: `json` and not `jsonb`, for two reasons.
+
+Numbers: `jsonb` forgets how a number was written, and 1e18 is another number as an integer than as a float near it.
+Numbers are compared as `numeric`, exactly; floats that are whole and beyond 2**53 are taken for what they stand for.
+
+NUL: no text of PostgreSQL's holds it. A body keeps it as the escape \u0000, and where one looks into the body, NUL is
+the two characters 1 and 1, and the character 1 is 1 and 2. That keeps the order of all strings.
+"""
+
+from functools import lru_cache
+
+from psycopg.adapt import Dumper
+
+from ttlstore.engine.json import Operator, Path, Rank
+from ttlstore.schema import documents
+
+_BODY = documents.c.body.name  # without the table, which the expressions of an index may not name
+# Escaped backslashes step aside meanwhile, for a character that JSON never has as it is.
+_MARKED = (
+    rf"replace(replace(replace(replace({_BODY}, '\\', E'\x02'), '\u0001', '\u0001\u0002'), '\u0000', '\u0001\u0001'), "
+    r"E'\x02', '\\')"
+)
+_JSON = rf"(CASE WHEN strpos({_BODY}, '\u000') = 0 THEN {_BODY} ELSE {_MARKED} END)::json"
+_TYPES = {
+    Rank.NULL: "null",
+    Rank.NUMBER: "number",
+    Rank.STRING: "string",
+    Rank.ARRAY: "array",
+    Rank.OBJECT: "object",
+}
+_RANKS = " ".join(f"WHEN '{name}' THEN {rank:d}" for rank, name in _TYPES.items())
+_PARAMETERS = {
+    Rank.NUMBER: "%s::numeric",
+    Rank.STRING: r"""replace(%s::text, E'\x01', E'\x01\x02') COLLATE "C" """.strip(),
+}
+_EXACT = 2**53  # from there on not every integer is a float
+_INTEGERS = 2**63
+MAX_POSITION = 2**31 - 1  # in an array
+CACHED_PATHS = 1024  # spelled out: a few kilobytes each
+
+
+class PostgresJson:
+    """The expressions for PostgreSQL."""
+
+    placeholder: str = "%s"
+
+    def reaches(self, path: Path) -> bool:
+        return all(0 <= part <= MAX_POSITION if isinstance(part, int) else _is_text(part) for part in path)
+
+    def is_a(self, path: Path, ranks: tuple[Rank, ...], *, indexed: bool) -> str:
+        return f"{self._keys(path)[0]} IN ({', '.join(f'{rank:d}' for rank in ranks)})"
+
+    def compare(self, path: Path, rank: Rank, operator: Operator, *, indexed: bool) -> str:
+        return self._condition(path, rank, f"{operator} {_PARAMETERS[rank]}")
+
+    def among(self, path: Path, rank: Rank, count: int, *, indexed: bool) -> str:
+        return self._condition(path, rank, f"IN ({', '.join([_PARAMETERS[rank]] * count)})")
+
+    def _condition(self, path: Path, rank: Rank, comparison: str) -> str:
+        of_rank, number, string = self._keys(path)
+        return f"({of_rank} = {rank:d} AND {number if rank is Rank.NUMBER else string} {comparison})"
+
+    def keys(self, path: Path) -> tuple[str, ...]:
+        return self._keys(path)
+
+    @staticmethod
+    @lru_cache(maxsize=CACHED_PATHS)
+    def _keys(path: Path) -> tuple[str, str, str]:
+        value = f"({_JSON}{''.join(map(_step, path))})"
+        of_type = f"json_typeof({value})"
+        return (
+            f"(CASE {of_type} {_RANKS} WHEN 'boolean' THEN CASE {value}::text WHEN 'true' THEN {Rank.TRUE:d} "
+            f"ELSE {Rank.FALSE:d} END ELSE {Rank.UNDEFINED:d} END)",
+            f"(CASE {of_type} WHEN 'number' THEN {_number(f'{value}::text')} ELSE 0 END)",
+            f"(CASE {of_type} WHEN 'string' THEN {value} #>> '{{}}' ELSE '' END COLLATE \"C\")",
+        )
+
+    def use(self, index: str | None) -> str:
+        return ""  # PostgreSQL keeps statistics, and takes no advice
+
+    def create_index(self, name: str, collection: int, paths: tuple[Path, ...]) -> str:
+        keys = ", ".join(key for path in paths for key in self._keys(path))
+        # Not with collection_id as its first column: then every document of the store would be in it.
+        return f"CREATE INDEX {name} ON {documents.name} ({keys}) WHERE collection_id = {collection:d}"
+
+    def drop_index(self, name: str) -> str:
+        return f"DROP INDEX IF EXISTS {name}"
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _step(part: str | int) -> str:
+    """One step down; of a wrong kind, it leads nowhere."""
+    if isinstance(part, int):
+        return f" -> {part:d}"
+    marked = part.replace("\x01", "\x01\x02").replace("\0", "\x01\x01")
+    return " -> '" + marked.replace("'", "''").replace("%", "%%") + "'"
+
+
+def _number(text: str) -> str:
+    return (
+        f"CASE WHEN {text} ~ '[.e]' AND abs({text}::numeric) >= {_EXACT} AND "
+        f"{text}::float8 >= '-{_INTEGERS}'::float8 AND {text}::float8 < '{_INTEGERS}'::float8 "
+        f"THEN {text}::float8::bigint::numeric ELSE {text}::numeric END"
+    )
+
+
+class ExactFloat(Dumper):
+    """A float as a parameter: all of its digits, as `numeric`, in the way of `_number`."""
+
+    oid = 1700  # of numeric, in every PostgreSQL
+
+    def dump(self, obj: float) -> bytes:
+        whole = obj.is_integer() and abs(obj) >= _EXACT and -_INTEGERS <= obj < _INTEGERS
+        return (str(int(obj)) if whole else repr(obj)).encode()

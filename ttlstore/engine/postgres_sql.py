@@ -1,0 +1,166 @@
+"""How PostgreSQL says it: the statements of `statements` in its words, and those that only it needs.
+
+Unless a clock was given, the server's is asked, within each statement. The parameters that carry the time are then not
+in the text at all, and what callers pass for them is dropped.
+"""
+
+from functools import cache
+from typing import Any
+
+from sqlalchemy import ClauseElement, Insert, Select, Update, bindparam, func, select, true
+from sqlalchemy.dialects.postgresql import ARRAY, insert
+from sqlalchemy.dialects.postgresql.psycopg import PGCompiler_psycopg, PGDialect_psycopg
+
+from ttlstore.schema import NOW_HOLDING, collections, documents, live
+from ttlstore.statements import (
+    CONTENT,
+    KEY,
+    Prepare,
+    Prepared,
+    Statements,
+    Values,
+    insertions,
+    its_collection,
+    preparing_for,
+    this_collection,
+    this_document,
+)
+
+# Milliseconds, as in `ttl.moment`: the present is the one before, a write counts from the one after.
+# The time of a statement is the same for all of its rows, worked out once, and can bound a range of an index.
+_NOW = "(SELECT floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint)"
+# A statement that has waited for a row looks at the row again, and at the clock: what it shows then counts.
+_NOW_HOLDING = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+_TS = "ceil(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+_LOW_BITS = 0xFFFFFFFF
+
+_MANY = "written"  # the rows of a statement that writes many
+ALL_ROWS = tuple(f"all_{name}" for name in (*KEY, *CONTENT))  # its parameters: a list of values for each column
+
+
+class _Compiler(PGCompiler_psycopg):
+    """Selects a checksum of the body and the time, though that of the body alone is stored.
+
+    The two become one when they are read: when they are written, the time is not known yet.
+    """
+
+    def visit_column(self, column: Any, *args: Any, **options: Any) -> str:
+        text = super().visit_column(column, *args, **options)
+        if column is not documents.c.checksum or not options.get("within_columns_clause"):
+            return text
+        name = "" if options.get("within_label_clause") else " AS checksum"
+        return f"({text} # (documents._ts & {_LOW_BITS})){name}"
+
+    def visit_in_op_binary(self, binary: Any, operator: Any, **options: Any) -> str:
+        """An array is made once; what follows IN might be run again for every row, and lock more rows each time."""
+        rows = self.process(binary.right, **options)
+        return f"{self.process(binary.left, **options)} = ANY (ARRAY{rows})"
+
+
+class _ServerClockCompiler(_Compiler):
+    def visit_bindparam(self, bindparam: Any, *args: Any, **options: Any) -> str:
+        said = {"now": _NOW, "now_holding": _NOW_HOLDING, "new_ts": _TS}.get(bindparam.key)
+        if said is not None:
+            return said
+        text: str = super().visit_bindparam(bindparam, *args, **options)  # type: ignore[no-untyped-call]  # SQLAlchemy's
+        return text
+
+    def visit_column(self, column: Any, *args: Any, **options: Any) -> str:
+        if column.key == "ts" and getattr(column.table, "name", None) in ("excluded", _MANY):
+            return _TS  # once the row is held, not when it was proposed
+        return super().visit_column(column, *args, **options)
+
+
+class _GivenClock(PGDialect_psycopg):
+    statement_compiler = _Compiler
+    supports_statement_cache = True
+
+
+class _ServerClock(PGDialect_psycopg):
+    statement_compiler = _ServerClockCompiler
+    supports_statement_cache = True
+
+
+class PostgresStatements(Statements):
+    """The statements, ready to run, and those that only PostgreSQL needs."""
+
+    def __init__(self, prepare: Prepare) -> None:
+        super().__init__(prepare, insert)
+        self.read_to_change = prepare(_read_to_change(), *KEY, "now_holding", "collection")
+        upsert, create = _insertions_of_many()
+        self._of_many = {
+            self.upsert.sql: prepare(upsert, *ALL_ROWS, "collection"),
+            self.create.sql: prepare(create, *ALL_ROWS, "collection", "now_holding"),
+        }
+
+    def of_many(self, statement: Prepared, rows: list[Values]) -> tuple[str, Values] | None:
+        """One statement that does the same for all rows at once; None where there is none."""
+        many = self._of_many.get(statement.sql)
+        if many is None or len({row[: len(KEY)] for row in rows}) < len(rows):  # no row can be changed twice by one
+            return None
+        columns = list(zip(*rows, strict=True))
+        lists, rest = columns[: len(ALL_ROWS)], columns[len(ALL_ROWS) :]
+        arranged = many.arrange((*map(list, lists), *(same[0] for same in rest)))
+        return many.sql, tuple(map(_numbers_as_text, arranged))
+
+
+@cache
+def statements(*, server_clock: bool) -> tuple[Prepare, PostgresStatements]:
+    """What prepares statements, and those that are."""
+    preparing = preparing_for((_ServerClock if server_clock else _GivenClock)(paramstyle="format"))
+
+    def prepare(statement: ClauseElement, *names: str) -> Prepared:
+        if isinstance(statement, Insert | Update) and statement.table is documents:
+            statement = statement.returning(documents.c.ts)
+        prepared = preparing(statement, *names)
+        # Where the server keeps the time, it was never in the checksum.
+        return prepared if server_clock else _without_time(prepared, names)
+
+    return prepare, PostgresStatements(prepare)
+
+
+def _numbers_as_text(value: Any) -> Any:
+    """A list of numbers as PostgreSQL writes it: the driver takes longer, and chooses their type by the values."""
+    if not isinstance(value, list) or isinstance(value[0], str):
+        return value
+    return f"{{{','.join('NULL' if one is None else str(one) for one in value)}}}"
+
+
+def _without_time(prepared: Prepared, names: tuple[str, ...]) -> Prepared:
+    """Take the time out of the checksums that a statement writes, if it does."""
+    if "new_checksum" in names:
+        ts, checksum = names.index("new_ts"), names.index("new_checksum")
+
+        def of_body(values: Values) -> Any:
+            return values[checksum] ^ (values[ts] & _LOW_BITS)
+    elif "all_checksum" in names:
+        ts, checksum = names.index("all_ts"), names.index("all_checksum")
+
+        def of_body(values: Values) -> Any:
+            return [one ^ (time & _LOW_BITS) for one, time in zip(values[checksum], values[ts], strict=True)]
+    else:
+        return prepared
+
+    def arrange(values: Values) -> Values:
+        return prepared.arrange((*values[:checksum], of_body(values), *values[checksum + 1 :]))
+
+    return Prepared(prepared.sql, arrange)
+
+
+def _read_to_change() -> Select[Any]:
+    """As `Statements.read`, and nobody else changes the document before the end of the transaction."""
+    found = (documents.c.body, documents.c.ts, documents.c.etag, documents.c.checksum)
+    # Within a subquery of its own: the side of an outer join that may be missing cannot be locked from outside.
+    live_one = select(*found).where(its_collection, this_document, live(NOW_HOLDING)).correlate(collections)
+    held = live_one.with_for_update(key_share=True).lateral("held")
+    return select(held).select_from(collections.outerjoin(held, true())).where(this_collection)
+
+
+def _insertions_of_many() -> tuple[Insert, Insert]:
+    """As for one document, from parameters that hold the values of all rows."""
+    columns = [documents.c[name] for name in (*KEY, *CONTENT)]
+    lists = [bindparam(name, type_=ARRAY(column.type)) for name, column in zip(ALL_ROWS, columns, strict=True)]
+    names = (column.key for column in columns)
+    rows = func.unnest(*lists).table_valued(*names, with_ordinality="place", name=_MANY).render_derived(name=_MANY)
+    content = {documents.c[name]: rows.c[name] for name in CONTENT}
+    return insertions(insert, [rows.c[name] for name in KEY], content, rows.c.place)
