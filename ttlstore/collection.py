@@ -441,7 +441,7 @@ class Collection:
 
     def _mixed_up(self, id: str) -> StoreCorrupt:
         return StoreCorrupt(
-            f"an index of {self._engine.name} is damaged: it leads from {shown(id)} to another document"
+            f"an index of {self._engine.name} is damaged: from {shown(id)} it leads to another"
         )
 
     def _precondition_failed(self, id: str, if_match: str | None) -> PreconditionFailed:
