@@ -186,7 +186,7 @@ class Collection:
             for _, expires_at, body, ts, etag, checksum in page:
                 if expires_at is None or expires_at > present(self._clock):
                     yield decode(body, ts, etag, checksum)
-            after = page[-1][0]
+            after = self._further(after, page)
             average = sum([len(row[2]) for row in page]) // len(page) + 1
             rows = min(max(PAGE_BYTES // average, 1), MAX_PAGE_ROWS)
         self._settings()  # an empty page is also what a dropped collection has
@@ -256,9 +256,9 @@ class Collection:
         while page := self._engine.all(
             self._statements.waiting, (self._id, after, present(self._statement_clock), WAITING_PAGE_ROWS)
         ):
-            for seq, own_ttl, default_ttl, now, *stored in page:
-                after = seq
+            for _, own_ttl, default_ttl, now, *stored in page:
                 yield decode(*stored), ttl.expiry(own_ttl, default_ttl, stored[1], now)
+            after = self._further(after, page)
 
     def recover(self, id: str, *, partition: Any = UNSET) -> Document:
         """Bring back a document that expired and whose row is still there, as a new write. Returns it as stored.
@@ -439,10 +439,15 @@ class Collection:
         where = "" if partition is UNSET else f" in partition {shown(partition)}"
         return DocumentNotFound(f"there is no document {shown(id)} in {self.name!r}{where}")
 
+    def _further(self, after: int, page: list[Row]) -> int:
+        """Where the next page begins: further on, or a damaged file would be gone through for ever."""
+        last: int = page[-1][0]
+        if last <= after:
+            raise StoreCorrupt(f"{self._engine.name} is damaged: its rows are out of order")
+        return last
+
     def _mixed_up(self, id: str) -> StoreCorrupt:
-        return StoreCorrupt(
-            f"an index of {self._engine.name} is damaged: from {shown(id)} it leads to another"
-        )
+        return StoreCorrupt(f"an index of {self._engine.name} is damaged: from {shown(id)} it leads to another")
 
     def _precondition_failed(self, id: str, if_match: str | None) -> PreconditionFailed:
         return PreconditionFailed(

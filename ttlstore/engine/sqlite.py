@@ -18,12 +18,11 @@ from ttlstore.engine.json import Json
 from ttlstore.engine.sqlite_connections import Connection, Connections
 from ttlstore.engine.sqlite_file import APPLICATION_ID, inspect_file
 from ttlstore.engine.sqlite_json import SqliteJson
-from ttlstore.engine.sqlite_patience import Patience, is_busy
+from ttlstore.engine.sqlite_patience import DRIVER_ERRORS, Patience, is_busy
 from ttlstore.engine.turn import turn
 from ttlstore.errors import (
     CannotOpen,
     StoreBusy,
-    StoreCorrupt,
     StoreFailed,
     StoreFull,
 )
@@ -89,7 +88,7 @@ class SqliteEngine:
             raise self._patience.exhausted()
         try:
             return connection.raw.execute(statement.sql, arranged).fetchone()  # type: ignore[no-any-return]
-        except sqlite3.Error as error:
+        except DRIVER_ERRORS as error:
             if not is_busy(error):
                 raise self._patience.translated(error) from error
             rows = self._patience.run(lambda: connection.raw.execute(statement.sql, arranged).fetchall())
@@ -115,7 +114,7 @@ class SqliteEngine:
             cursor = self._patience.run(lambda: raw.execute(statement.sql, statement.arrange(values)))
             try:
                 yield from cursor
-            except sqlite3.Error as error:
+            except DRIVER_ERRORS as error:
                 raise self._patience.translated(error) from error
 
     def write(self, statement: Prepared, values: Callable[[int, int], Values]) -> tuple[int, int]:
@@ -140,7 +139,7 @@ class SqliteEngine:
                 elif connection.raw.in_transaction:
                     self._roll_back(connection, "ROLLBACK")  # or the write would be part of what a signal left behind
                 return connection.raw.execute(statement.sql, statement.arrange(values)).rowcount
-        except sqlite3.Error as error:
+        except DRIVER_ERRORS as error:
             if is_busy(error):
                 return None
             raise self._patience.translated(error) from error
@@ -160,7 +159,7 @@ class SqliteEngine:
             with connection.lock:
                 self._require_transaction(connection)
                 return connection.raw.executemany(statement.sql, map(statement.arrange, rows)).rowcount
-        except sqlite3.Error as error:
+        except DRIVER_ERRORS as error:
             raise self._patience.translated(error) from error
 
     # --- indexes ----------------------------------------------------------------------------------------------------
@@ -272,7 +271,7 @@ class SqliteEngine:
                         connection.raw.execute(statement)
             except sqlite3.ProgrammingError:
                 pass  # a closed connection has none
-            except sqlite3.Error as error:
+            except DRIVER_ERRORS as error:
                 if "no such savepoint" not in str(error):  # a signal came when it was released
                     raise self._patience.translated(error) from error
 
@@ -356,7 +355,7 @@ class SqliteEngine:
     def _copy(self, raw: sqlite3.Connection, path: str, progress: Progress) -> None:
         try:
             target = sqlite3.connect(path, isolation_level=None)
-        except sqlite3.Error as error:
+        except DRIVER_ERRORS as error:
             raise CannotOpen(f"{path} cannot be made: {error}") from error
         with closing(target):
             source = raw if self._path is None else self._connections.open()
@@ -366,8 +365,7 @@ class SqliteEngine:
                 source.execute("SELECT count(*) FROM sqlite_master").fetchone()
                 source.backup(target, pages=BACKUP_PAGES, progress=lambda _, left, total: progress(total - left, total))
                 target.execute("PRAGMA journal_mode = WAL")
-                problems = [row[0] for row in target.execute("PRAGMA integrity_check") if row[0] != "ok"]
-            except sqlite3.Error as error:
+            except DRIVER_ERRORS as error:
                 room = Patience(path, os.path.abspath(path), self._busy_timeout).translated(error)
                 raise (room if isinstance(room, StoreFull) else self._patience.translated(error)) from error
             finally:
@@ -375,8 +373,6 @@ class SqliteEngine:
                     source.rollback()
                 else:
                     source.close()
-        if problems:
-            raise StoreCorrupt(f"{self.name} is damaged and was not copied: {problems[0]}")
 
     # --- housekeeping -----------------------------------------------------------------------------------------------
 
@@ -418,7 +414,7 @@ class SqliteEngine:
                 # Not execute(): it takes a single step of a statement without columns, and a step is a page.
                 connection.raw.executescript(f"PRAGMA incremental_vacuum({pages})")
                 return before - self.space().free_pages
-        except sqlite3.Error as error:
+        except DRIVER_ERRORS as error:
             if is_busy(error):
                 return None
             raise self._patience.translated(error) from error

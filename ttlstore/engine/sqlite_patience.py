@@ -24,6 +24,9 @@ SHORTEST_PAUSE_SECONDS = 0.0005  # before asking again for a lock: shorter than 
 IMPATIENT_SECONDS = 0.05  # for so long it is asked for that often
 LONGEST_PAUSE_SECONDS = 0.01  # what a long wait may cost after the lock is free
 
+# UnicodeDecodeError: where SQLite's message quotes damaged text.
+DRIVER_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+DriverError = sqlite3.Error | UnicodeDecodeError
 _WRITING_FAILED = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_TRUNCATE)
 
 
@@ -46,7 +49,7 @@ class Patience:
         while True:
             try:
                 return action()
-            except sqlite3.Error as error:
+            except DRIVER_ERRORS as error:
                 waited = time.monotonic() - start
                 if not is_busy(error) or waited + pause > self._busy_timeout:
                     raise self.translated(error) from error
@@ -57,7 +60,7 @@ class Patience:
     def exhausted(self) -> StoreBusy:
         return StoreBusy(f"{self._name} stayed locked for {self._busy_timeout:g} s (busy_timeout); nothing was written")
 
-    def translated(self, error: sqlite3.Error) -> TtlStoreError:
+    def translated(self, error: DriverError) -> TtlStoreError:
         """The driver's error as one of ours."""
         code = getattr(error, "sqlite_errorcode", None)
         if code is None:
@@ -84,17 +87,17 @@ class Patience:
     def _full(self) -> StoreFull:
         return StoreFull(f"there is no room left to write to {self._name}; nothing was written")
 
-    def _translated_by_text(self, error: sqlite3.Error) -> TtlStoreError:
+    def _translated_by_text(self, error: DriverError) -> TtlStoreError:
         """Of the errors that the driver raises by itself, without a code of SQLite's."""
         if "closed database" in str(error):
             return StoreClosed(f"{self._name} is closed")
         if isinstance(error, sqlite3.DataError):
             return InvalidDocument("the document is larger than SQLite can store")
-        if "decode to UTF-8" in str(error):
+        if isinstance(error, UnicodeDecodeError) or "decode to UTF-8" in str(error):
             return StoreCorrupt(f"{self._name} is damaged: {error}")
         return StoreFailed(f"{self._name}: {error}")
 
 
-def is_busy(error: sqlite3.Error) -> bool:
+def is_busy(error: DriverError) -> bool:
     code: int = getattr(error, "sqlite_errorcode", 0)
     return code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
