@@ -42,6 +42,8 @@ from ttlstore.errors import (
 if TYPE_CHECKING:
     from ttlstore.collection import Collection
     from ttlstore.indexing import IndexingPolicy
+    from ttlstore.query.explain import Explanation
+    from ttlstore.query.pages import Page
     from ttlstore.store import Store, open
     from ttlstore.ttl import Expiry
     from ttlstore.vacuum import VacuumPolicy, VacuumReport
@@ -50,7 +52,9 @@ else:
     _HOMES = {
         "Collection": "collection",
         "Expiry": "ttl",
+        "Explanation": "query.explain",
         "IndexingPolicy": "indexing",
+        "Page": "query.pages",
         "Store": "store",
         "VacuumPolicy": "vacuum",
         "VacuumReport": "vacuum",
@@ -76,6 +80,7 @@ __all__ = [
     "DocumentExists",
     "DocumentNotFound",
     "Expiry",
+    "Explanation",
     "IndexingPolicy",
     "InvalidCollection",
     "InvalidDocument",
@@ -83,6 +88,7 @@ __all__ = [
     "InvalidTtl",
     "NotAStore",
     "NotSupported",
+    "Page",
     "PartitionRequired",
     "PreconditionFailed",
     "QueryError",

@@ -33,6 +33,10 @@ from ttlstore.errors import (
 )
 from ttlstore.indexing import IndexingPolicy, check_ttl_and_indexing
 from ttlstore.insight import CollectionStats, ForecastInterval, Insight, TtlChange
+from ttlstore.queries import Queries
+from ttlstore.query.explain import Explanation
+from ttlstore.query.pages import Page
+from ttlstore.query.parameters import Parameters
 from ttlstore.statements import Prepared, Values
 from ttlstore.ttl import Expiry, check_default_ttl, present
 from ttlstore.unset import UNSET, Unset
@@ -70,6 +74,7 @@ class Collection:
         self._partitioned_by_id = self._partition_path == ("id",)
         # What `partition` is where it may be left out; nothing is this where it may not. It spares each read a call.
         self._implied: object = UNSET if self._partitioned_by_id else object()
+        self._queries = Queries(engine, id, name, self._partition_path)
 
     def __repr__(self) -> str:
         return f"<Collection {self.name!r} of {self._engine.name}>"
@@ -218,6 +223,39 @@ class Collection:
             (decode(*stored), ttl.expiry(own_ttl, default_ttl, stored[1], now))
             for own_ttl, default_ttl, now, *stored in rows
         ]
+
+    # --- queries ----------------------------------------------------------------------------------------------------
+
+    def query(
+        self, sql: str, parameters: Parameters | None = None, *, partition: Any = UNSET, scan: bool = False
+    ) -> Iterator[Any]:
+        """The results of a query, one after the other, as of the moment when the first is asked for.
+
+        Text that does not start with SELECT is a condition: `"c.total > 10"`. With `partition`, only documents in it
+        are asked. In indexing mode `"none"` a query needs `scan=True`. Raises QueryError.
+        """
+        return self._queries.run(sql, parameters, partition, scan=scan)
+
+    def query_page(
+        self,
+        sql: str,
+        parameters: Parameters | None = None,
+        *,
+        size: int = 100,
+        token: str | None = None,
+        partition: Any = UNSET,
+        scan: bool = False,
+    ) -> Page:
+        """So many results of a query, and the token with which the same call gives those after them.
+
+        Whatever is written or expires between two pages, nothing comes twice and nothing that stays is left out.
+        Raises QueryError, also for a token that is not of this query.
+        """
+        return self._queries.page(sql, parameters, partition, scan=scan, size=size, token=token)
+
+    def explain(self, sql: str, parameters: Parameters | None = None, *, partition: Any = UNSET) -> Explanation:
+        """What of a query the database does, which index serves it, and what is evaluated afterwards. Runs nothing."""
+        return self._queries.explain(sql, parameters, partition)
 
     # --- insight ----------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,8 @@ than to answer it. All of it is made of fixed words, numbers and paths, which th
 from enum import IntEnum
 from typing import Literal, Protocol
 
+from ttlstore.errors import StoreFailed
+
 Path = tuple[str | int, ...]
 """From the document down: names of properties and positions in arrays."""
 
@@ -26,12 +28,18 @@ class Rank(IntEnum):
     OBJECT = 7
 
 
+class IndexGone(StoreFailed):
+    """The index that a statement names was removed meanwhile."""
+
+
 class Json(Protocol):
     """Conditions and sort keys over one path.
 
     A condition is true, or it is false or NULL: nobody negates it. It is written in one of two ways that mean the same:
     `indexed`, in terms of the sort keys, for the index that serves the statement; else as is fastest row by row.
     """
+
+    def __hash__(self) -> int: ...  # plans are kept by what made them
 
     placeholder: str
     """What stands for a parameter."""
@@ -54,8 +62,14 @@ class Json(Protocol):
     def keys(self, path: Path) -> tuple[str, ...]:
         """What sorts by this path: first the rank, then numbers and strings; never NULL. All other values are equal."""
 
+    def text(self, column: str) -> str:
+        """A column of text, compared by code point."""
+
     def use(self, index: str | None) -> str:
         """What tells the database to take this index, or, without one, to walk the collection in order."""
+
+    def use_key(self) -> str:
+        """What tells the database to go by the documents' ids."""
 
     def create_index(self, name: str, collection: int, paths: tuple[Path, ...]) -> str:
         """The statement that makes an index over the keys of the paths, for documents of one collection alone."""

@@ -29,6 +29,8 @@ from ttlstore.ttl import Clock, moment
 
 T = TypeVar("T")
 
+json = PostgresJson()
+
 LOCKS = 0x74746C73  # "ttls", the first half of the numbers of our advisory locks; the second tells what for
 STREAMED_ROWS = 500  # fetched at a time
 HOUSEKEEPING_LOCK_MILLISECONDS = 20  # that the vacuum waits for a change of settings before it tries again later
@@ -41,23 +43,24 @@ class PostgresEngine:
 
     dialect = "postgresql"
 
-    def __init__(self, url: str, clock: Clock, durability: Durability, busy_timeout: float) -> None:
+    def __init__(self, url: str, clock: Clock, durability: Durability, busy_timeout: float, *, read_only: bool) -> None:
         address = Address.parse(url)
         self.name = address.name
         self._schema = address.schema
         self._busy_timeout = busy_timeout
+        self._read_only = read_only
         server_clock = clock is time.time
         self.clock: Clock = ServerClock(self._server_time) if server_clock else clock
         # What is passed for the time is not looked at then; 0 leaves the checksums as they are.
         self.statement_clock: Clock = (lambda: 0.0) if server_clock else clock
         self.prepare, self._own = statements(server_clock=server_clock)
         self.statements: Statements = self._own
-        self.json: Json = PostgresJson()
+        self.json: Json = json
         self.script_begins: tuple[str, ...] = (
             f"CREATE SCHEMA IF NOT EXISTS {address.schema}",
             f"SET search_path TO {address.schema}",
         )
-        self._connections = Connections(address, durability, busy_timeout)
+        self._connections = Connections(address, durability, busy_timeout, read_only=read_only)
         first = self._connections.take()
         self.description = f"PostgreSQL {first.raw.info.parameter_status('server_version')}"
         self._connections.give(first)
@@ -71,7 +74,7 @@ class PostgresEngine:
     def one(self, statement: Prepared, values: Values = ()) -> Row | None:
         connection = self._connections.mine()
         if connection is not None:
-            if connection.depth and statement is self.statements.read:
+            if connection.depth and statement is self.statements.read and not self._read_only:
                 statement = self._own.read_to_change
             return self._run(connection, statement.sql, statement.arrange(values)).fetchone()
         connection = self._connections.take()
@@ -102,6 +105,10 @@ class PostgresEngine:
         finally:
             self._connections.give(connection)
 
+    def steps(self, statement: Prepared, values: Values = ()) -> list[str]:
+        explained = Prepared(f"EXPLAIN {statement.sql}", statement.arrange)
+        return [row[0] for row in self.all(explained, values)]
+
     def write(self, statement: Prepared, values: Callable[[int, int], Values]) -> tuple[int, int]:
         now, ts = moment(self.statement_clock)
         arranged = statement.arrange(values(now, ts))
@@ -119,6 +126,16 @@ class PostgresEngine:
             connection.own_writes += 1
             try:
                 return connection.cursor.execute(statement.sql, statement.arrange(values)).rowcount
+            except psycopg.Error as error:
+                if is_busy(error) or isinstance(error, psycopg.errors.ForeignKeyViolation):
+                    return None
+                raise self._translated(error, connection) from error
+
+    def remove(self, statement: Prepared, values: Values) -> list[int] | None:
+        with self._some() as connection:
+            connection.own_writes += 1
+            try:
+                return [row[0] for row in connection.cursor.execute(statement.sql, statement.arrange(values))]
             except psycopg.Error as error:
                 if is_busy(error) or isinstance(error, psycopg.errors.ForeignKeyViolation):
                     return None
@@ -353,6 +370,9 @@ class PostgresEngine:
             others = transactions - connection.transactions - connection.own_writes
             connection.transactions, connection.own_writes = transactions, 0
             return others > 0
+
+    def pack(self, first: int, last: int) -> int | None:
+        return 0  # PostgreSQL fills the gaps with what is written next
 
     def give_back(self, pages: int) -> int | None:
         return 0  # PostgreSQL's own vacuum makes the space of deleted rows free for others

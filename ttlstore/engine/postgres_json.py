@@ -75,8 +75,14 @@ class PostgresJson:
             f"(CASE {of_type} WHEN 'string' THEN {value} #>> '{{}}' ELSE '' END COLLATE \"C\")",
         )
 
+    def text(self, column: str) -> str:
+        return f'({column} COLLATE "C")'
+
     def use(self, index: str | None) -> str:
         return ""  # PostgreSQL keeps statistics, and takes no advice
+
+    def use_key(self) -> str:
+        return ""
 
     def create_index(self, name: str, collection: int, paths: tuple[Path, ...]) -> str:
         keys = ", ".join(key for path in paths for key in self._keys(path))

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy
 from sqlalchemy.dialects.sqlite import insert
@@ -18,6 +18,7 @@ from ttlstore.engine.json import Json
 from ttlstore.engine.sqlite_connections import Connection, Connections
 from ttlstore.engine.sqlite_file import APPLICATION_ID, inspect_file
 from ttlstore.engine.sqlite_json import SqliteJson
+from ttlstore.engine.sqlite_packing import pack
 from ttlstore.engine.sqlite_patience import DRIVER_ERRORS, Patience, is_busy
 from ttlstore.engine.turn import turn
 from ttlstore.errors import (
@@ -29,6 +30,8 @@ from ttlstore.errors import (
 from ttlstore.schema import index_prefix
 from ttlstore.statements import Prepared, Statements, Values, preparing_for
 from ttlstore.ttl import Clock, moment
+
+T = TypeVar("T")
 
 OLDEST_SQLITE = (3, 38, 0)  # the first whose JSON functions are always there
 BACKUP_PAGES = 1024  # copied between two reports: 4 MiB, some milliseconds
@@ -46,6 +49,7 @@ class _Dialect(SQLiteDialect_pysqlite):
 
 
 prepare = preparing_for(_Dialect(paramstyle="qmark"))
+json = SqliteJson()
 
 
 @cache
@@ -57,7 +61,14 @@ class SqliteEngine:
     """A store in a file, or in memory if there is no path."""
 
     def __init__(
-        self, path: str | None, clock: Clock, durability: Durability, busy_timeout: float, *, create: bool
+        self,
+        path: str | None,
+        clock: Clock,
+        durability: Durability,
+        busy_timeout: float,
+        *,
+        create: bool,
+        read_only: bool,
     ) -> None:
         if sqlite3.sqlite_version_info < OLDEST_SQLITE:
             needed = ".".join(map(str, OLDEST_SQLITE))
@@ -69,14 +80,15 @@ class SqliteEngine:
         self.statements = _statements()
         self.prepare = prepare
         self.clock = self.statement_clock = clock
-        self.json: Json = SqliteJson()
+        self.json: Json = json
         self._path = None if path is None else os.path.abspath(path)
         self._busy_timeout = busy_timeout
         self._patience = Patience(self.name, self._path, busy_timeout)
         if self._path is not None:
             inspect_file(self._path, create=create)
-        self._connections = Connections(self.name, self._path, durability, self._patience)
-        self._set_up("rwc" if create else "rw")
+        self._connections = Connections(self.name, self._path, durability, self._patience, read_only=read_only)
+        if not read_only:
+            self._set_up("rwc" if create else "rw")
 
     # --- the point operations ---------------------------------------------------------------------------------------
 
@@ -110,12 +122,18 @@ class SqliteEngine:
         if self._path is None or self.in_transaction():  # whose contents another connection does not see
             yield from self.all(statement, values)
             return
-        with closing(self._connections.open()) as raw:
+        with self._connections.spare() as raw:
             cursor = self._patience.run(lambda: raw.execute(statement.sql, statement.arrange(values)))
             try:
                 yield from cursor
             except DRIVER_ERRORS as error:
                 raise self._patience.translated(error) from error
+            finally:
+                cursor.close()
+
+    def steps(self, statement: Prepared, values: Values = ()) -> list[str]:
+        explained = Prepared(f"EXPLAIN QUERY PLAN {statement.sql}", statement.arrange)
+        return [row[3] for row in self.all(explained, values)]
 
     def write(self, statement: Prepared, values: Callable[[int, int], Values]) -> tuple[int, int]:
         now, ts = moment(self.clock)
@@ -149,6 +167,10 @@ class SqliteEngine:
                     write_lock.release()
                 except RuntimeError:
                     pass  # it was not acquired
+
+    def remove(self, statement: Prepared, values: Values) -> list[int] | None:
+        arranged = statement.arrange(values)
+        return self._unless_busy(lambda raw: [row[0] for row in raw.execute(statement.sql, arranged)])
 
     def change(self, statement: Prepared, values: Values) -> int:
         return self.change_many(statement, [values])
@@ -385,6 +407,7 @@ class SqliteEngine:
             return
         with self._connections.another() as raw:
             raw.execute("PRAGMA synchronous = NORMAL")
+            raw.execute("PRAGMA temp_store = MEMORY")
             raw.execute("PRAGMA wal_autocheckpoint = 0")  # it would come on top of a statement that must be short
             yield
 
@@ -404,16 +427,25 @@ class SqliteEngine:
         connection.version = version
         return changed or bool(self._connections.writers)
 
+    def pack(self, first: int, last: int) -> int | None:
+        return 0 if self._path is None else self._unless_busy(lambda raw: pack(raw, first, last))
+
     def give_back(self, pages: int) -> int | None:
+        def shrink(raw: sqlite3.Connection) -> int:
+            before = self.space().free_pages
+            # Not execute(): it takes a single step of a statement without columns, and a step is a page.
+            raw.executescript(f"PRAGMA incremental_vacuum({pages})")
+            return before - self.space().free_pages
+
+        return self._unless_busy(shrink)
+
+    def _unless_busy(self, action: Callable[[sqlite3.Connection], T]) -> T | None:
         if not self._connections.write_lock.acquire(False):
             return None
         connection = self._connections.mine()
         try:
             with connection.lock:
-                before = self.space().free_pages
-                # Not execute(): it takes a single step of a statement without columns, and a step is a page.
-                connection.raw.executescript(f"PRAGMA incremental_vacuum({pages})")
-                return before - self.space().free_pages
+                return action(connection.raw)
         except DRIVER_ERRORS as error:
             if is_busy(error):
                 return None

@@ -22,6 +22,7 @@ CACHE_KIB = 16_384  # of pages for each connection; SQLite's own 2 MiB are littl
 WAL_LIMIT_BYTES = 16 * 1024 * 1024  # what a bulk load leaves of its write-ahead log
 CHECKPOINT_PAGES = 4000  # of the log, before it is folded into the file; by itself SQLite waits for the disk more often
 STATEMENT_CACHE = 256  # compiled statements a connection keeps: all of ours and many queries
+MAX_SPARES = 4  # connections kept open for the next who reads
 FORK_PATIENCE_SECONDS = 5.0  # for the calls and transactions of other threads, before a fork goes ahead without
 
 
@@ -45,12 +46,15 @@ class Connection:
 class Connections:
     """All of one store."""
 
-    def __init__(self, name: str, path: str | None, durability: Durability, patience: Patience) -> None:
+    def __init__(
+        self, name: str, path: str | None, durability: Durability, patience: Patience, *, read_only: bool
+    ) -> None:
         """Without a path the store is in memory."""
         self._name = name
         self._path = path
         self._durability = durability
         self._patience = patience
+        self._read_only = read_only
         self._memory: Connection | None = None  # the one of a store in memory: the threads that share it come and go
         self._closed = False
         self._unusable = False
@@ -64,6 +68,7 @@ class Connections:
         self._local = threading.local()
         self._all: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._guard = threading.Lock()  # of the two above
+        self._spares: list[sqlite3.Connection] = []  # opening one takes longer than a short query
 
     def mine(self, mode: str = "rw") -> Connection:
         """This thread's, opened when it is first asked for."""
@@ -97,6 +102,31 @@ class Connections:
                 self._memory = connection
         return connection
 
+    @contextmanager
+    def spare(self) -> Iterator[sqlite3.Connection]:
+        """A connection to a file for somebody who only reads, of those that were used before if there is one."""
+        # Without a lock: a reader that is forgotten is ended by the garbage collector, at any time and in any thread.
+        self.require_open()
+        spares = self._spares
+        try:
+            raw = spares.pop()
+        except IndexError:
+            raw = self.open()
+        try:
+            yield raw
+        finally:
+            if len(spares) < MAX_SPARES and spares is self._spares:
+                spares.append(raw)
+            else:
+                raw.close()
+            if self._closed:
+                self._close_spares()
+
+    def _close_spares(self) -> None:
+        while self._spares:
+            with suppress(IndexError):  # another was faster
+                self._spares.pop().close()
+
     def open(self, mode: str = "rw") -> sqlite3.Connection:
         """A connection that belongs to no thread: whoever asked closes it."""
         # Not "rwc" once the store is there: a file that was moved away must not come back empty.
@@ -128,6 +158,8 @@ class Connections:
             f"wal_autocheckpoint = {CHECKPOINT_PAGES}",
             f"journal_size_limit = {WAL_LIMIT_BYTES}",
             "cell_size_check = ON",
+            # Not a connection that cannot write: such a one has no part in the locks that keep what it reads whole.
+            f"query_only = {'ON' if self._read_only else 'OFF'}",
             "trusted_schema = ON",  # else no index may look into JSON; we add no functions that a file could misuse
         ):
             raw.execute(f"PRAGMA {setting}")
@@ -155,6 +187,7 @@ class Connections:
         for connection in connections:
             with connection.lock:
                 connection.raw.close()
+        self._close_spares()
 
     # --- forked children --------------------------------------------------------------------------------------------
     # SQLite keeps its locks on a file by process, in memory that a forked child gets a copy of. A child that opens the
@@ -167,6 +200,7 @@ class Connections:
         self._held = [lock for lock in (self.write_lock, self._guard) if lock.acquire(True, FORK_PATIENCE_SECONDS)]
         self._left_open = len(self._held) < 2  # somebody works on a connection
         self._reopened: list[Connection] = []
+        self._close_spares()
         for connection in self._all if self._path is not None and not self._closed else ():
             if not connection.lock.acquire(True, FORK_PATIENCE_SECONDS):
                 self._left_open = True

@@ -63,7 +63,7 @@ class SqliteJson:
         if rank is Rank.NUMBER:
             return f"({raw} {comparison} AND {of_type})"
         if equality:
-            return f"({raw} {comparison} AND {of_type} AND {_without_nul(path)})"
+            return f"({raw} {comparison} AND {of_type} AND {_nul(path)} = 0)"
         return f"({of_type} AND {_string(path)} {comparison})"
 
     def keys(self, path: Path) -> tuple[str, ...]:
@@ -79,9 +79,15 @@ class SqliteJson:
             "ELSE 0 END",
         )
 
+    def text(self, column: str) -> str:
+        return column
+
     def use(self, index: str | None) -> str:
         # Without statistics SQLite believes that a collection has ten documents, and sorts rather than use an index.
         return f"INDEXED BY {index or IN_ORDER.name}"
+
+    def use_key(self) -> str:
+        return "INDEXED BY sqlite_autoindex_documents_1"  # SQLite's own name for that of the UNIQUE constraint
 
     def create_index(self, name: str, collection: int, paths: tuple[Path, ...]) -> str:
         keys = ", ".join(key for path in paths for key in self._keys(path))
@@ -107,8 +113,9 @@ def _spelled(path: Path) -> str:
     return "'" + f"${''.join(steps)}".replace("'", "''") + "'"
 
 
-def _without_nul(path: Path) -> str:
-    return rf"instr({_BODY} -> {_spelled(path)}, '\u0000') = 0"
+def _nul(path: Path) -> str:
+    """Where the string has a NUL; 0: nowhere."""
+    return rf"instr({_BODY} -> {_spelled(path)}, '\u0000')"
 
 
 def _string(path: Path) -> str:
@@ -119,4 +126,4 @@ def _string(path: Path) -> str:
         f"replace(replace(json_extract({marked}, {there}), "
         r"CAST(x'EDA080' AS TEXT), char(0)), CAST(x'EDA081' AS TEXT), '\')"
     )
-    return f"CASE WHEN {_without_nul(path)} THEN {raw} ELSE {detour} END"
+    return f"CASE {_nul(path)} WHEN 0 THEN {raw} ELSE {detour} END"

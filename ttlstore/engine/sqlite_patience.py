@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from ttlstore.engine.json import IndexGone
 from ttlstore.engine.sqlite_file import has_room
 from ttlstore.errors import (
     CannotOpen,
@@ -80,6 +81,8 @@ class Patience:
                 return CannotOpen(f"{self._name} cannot be opened: {error}")
             case sqlite3.SQLITE_TOOBIG:
                 return InvalidDocument("the document is larger than SQLite can store")
+        if "no such index" in str(error):
+            return IndexGone(f"{self._name}: {error}")
         if "malformed JSON" in str(error):
             return StoreCorrupt(f"a document in {self._name} is damaged: {error}")
         return StoreFailed(f"{self._name}: {error}")

@@ -4,8 +4,11 @@ A query whose WHERE, ORDER BY, TOP or OFFSET was done elsewhere is evaluated by 
 `dataclasses.replace(query, where=None)`.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
+from operator import itemgetter
 
 from ttlstore.errors import QueryError, shown
 from ttlstore.query.aggregates import ACCUMULATORS, Accumulator
@@ -16,6 +19,7 @@ from ttlstore.query.expressions import (
     Evaluator,
     ExpressionCompiler,
     Row,
+    RowBudget,
     Scope,
     Subquery,
     object_maker,
@@ -27,7 +31,6 @@ from ttlstore.query.syntax import (
     Aggregate,
     Derived,
     Each,
-    Expression,
     Fields,
     Literal,
     Parameter,
@@ -36,10 +39,10 @@ from ttlstore.query.syntax import (
     Source,
     walk,
 )
-from ttlstore.query.values import UNDEFINED, Value, identity, sort_key
+from ttlstore.query.values import UNDEFINED, Value, identity, order_key
 
 Documents = Iterable[dict[str, Value]]
-Sorted = tuple[tuple[tuple[Value, ...], ...], Row]  # a row, after what it is sorted by
+Sorted = tuple[tuple[tuple[Value, ...], ...], Row, int]  # what a row is sorted by, the row, and its number
 
 _SORT_SLACK = 1000  # rows that wait, beyond those that are wanted, until the rest is dropped
 
@@ -49,18 +52,10 @@ def evaluate(query: Query, documents: Documents, parameters: Mapping[str, Value]
 
     `parameters` is what `parameters.bind` gave. Raises QueryError, also while the results are taken.
     """
-    binding = Binding(query.text, parameters, now_ms)
-    results = _compile(query, EMPTY, binding, documents)
+    binding = Binding(query.text, parameters, now_ms, RowBudget())
+    with _no_recursion():
+        results = _compile(query, EMPTY, binding, documents)
     return _guarded(results(()))
-
-
-def compile_condition(
-    condition: Expression, alias: str, parameters: Mapping[str, Value], now_ms: int, text: str = ""
-) -> Callable[[Value], bool]:
-    """Whether a condition on one alias holds for what the alias stands for."""
-    scope = EMPTY.plus(alias)
-    evaluator = ExpressionCompiler(scope, Binding(text, parameters, now_ms), _compile).compile(condition)
-    return lambda value: evaluator((value,)) is True
 
 
 def count_of(node: Literal | Parameter, parameters: Mapping[str, Value], text: str) -> int:
@@ -73,12 +68,18 @@ def count_of(node: Literal | Parameter, parameters: Mapping[str, Value], text: s
     return value
 
 
-def _guarded(results: Iterator[Value]) -> Iterator[Value]:
+@contextmanager
+def _no_recursion() -> Iterator[None]:
+    """What is compared comes from documents, whose depth no check of the query limits."""
     try:
-        yield from results
+        yield
     except RecursionError:
-        # What is compared comes from documents, whose depth no check of the query limits.
-        raise QueryError("the values are nested too deep to be evaluated") from None
+        raise QueryError("the query or its values are nested too deep to be evaluated") from None
+
+
+def _guarded(results: Iterator[Value]) -> Iterator[Value]:
+    with _no_recursion():
+        yield from results
 
 
 # --- the stages of a query ------------------------------------------------------------------------------------------
@@ -118,7 +119,7 @@ def _compile(query: Query, outer: Scope, binding: Binding, documents: Documents 
         values: Iterator[Value] = (value for row in rows if (value := project(row)) is not UNDEFINED)
         if query.distinct:
             values = _distinct(values)
-        return values if limit is None else islice(values, skip, skip + limit)
+        return values if limit is None else islice(values, min(skip, sys.maxsize), min(skip + limit, sys.maxsize))
 
     return results
 
@@ -131,18 +132,30 @@ def _source(
         results = _compile(source.query, scope, binding, documents)
         if source.each:
             return lambda rows: (
-                (*row, item) for row in rows for value in results(row) if type(value) is list for item in value
+                (*row, item)
+                for row in rows
+                for value in results(row)
+                if type(value) is list
+                for item in binding.budget.spent(value)
             )
         return lambda rows: ((*row, checked_value("the subquery", value)) for row in rows for value in results(row))
+    budget = binding.budget
     if documents is not None:
-        found = path_getter(0, source.path.steps)
-        starts: Evaluator = lambda row: (found((document,)) for document in documents)  # noqa: E731
+        at_path = path_getter(0, source.path.steps)
+
+        def starts(row: Row) -> Iterator[Value]:
+            for document in documents:
+                budget.renew()
+                yield at_path((document,))
     else:
-        only = path_getter(scope.aliases[source.path.alias], source.path.steps)
-        starts = lambda row: (only(row),)  # noqa: E731
+        of_row = path_getter(scope.aliases[source.path.alias], source.path.steps)
+
+        def starts(row: Row) -> Iterator[Value]:
+            yield of_row(row)
+
     if isinstance(source, Each):
         return lambda rows: (
-            (*row, item) for row in rows for value in starts(row) if type(value) is list for item in value
+            (*row, item) for row in rows for value in starts(row) if type(value) is list for item in budget.spent(value)
         )
     return lambda rows: ((*row, value) for row in rows for value in starts(row) if value is not UNDEFINED)
 
@@ -184,23 +197,29 @@ def _window(query: Query, binding: Binding) -> tuple[int, int | None]:
 
 
 def _order(query: Query, compiler: ExpressionCompiler, wanted: int | None) -> Callable[[Iterator[Row]], Iterator[Row]]:
-    """Sorts the rows; those that are equal stay in the order they come in. Keeps only about as many as are wanted."""
+    """Sorts the rows, and keeps only about as many as are wanted.
+
+    Those that are equal stay in the order they come in; if the last key descends, in the opposite one. So DESC is
+    exactly the reverse of ASC, and an index can be read from either end.
+    """
     keys = [compiler.compile(order.expression) for order in query.order_by]
     directions = [order.descending for order in query.order_by]
 
     def sort(waiting: list[Sorted]) -> None:
+        if directions[-1]:
+            waiting.sort(key=itemgetter(2), reverse=True)
         for position in reversed(range(len(keys))):
             waiting.sort(key=lambda entry: entry[0][position], reverse=directions[position])  # used at once
 
     def apply(rows: Iterator[Row]) -> Iterator[Row]:
         waiting: list[Sorted] = []
-        for row in rows:
-            waiting.append((tuple([sort_key(key(row)) for key in keys]), row))
+        for number, row in enumerate(rows):
+            waiting.append((tuple([order_key(key(row)) for key in keys]), row, number))
             if wanted is not None and len(waiting) >= 2 * wanted + _SORT_SLACK:
                 sort(waiting)
                 del waiting[wanted:]
         sort(waiting)
-        for _, row in waiting:
+        for _, row, _ in waiting:
             yield row
 
     return apply

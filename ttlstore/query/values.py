@@ -82,6 +82,12 @@ def sort_key(value: Value) -> tuple[Any, ...]:
     return (rank, value) if rank > _TRUE else (rank,)
 
 
+def order_key(value: Value) -> tuple[Any, ...]:
+    """What ORDER BY goes by: the total order, but for arrays, which are all equal in it, and objects, which are too."""
+    kind = type(value)
+    return (RANK[kind],) if kind is list or kind is dict else sort_key(value)
+
+
 def _rank(value: Value) -> int:
     return _TRUE if value is True else RANK[type(value)]
 

@@ -1,0 +1,169 @@
+"""The SQL of queries: a frame that SQLAlchemy compiles once per engine, filled with the conditions of each query."""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from sqlalchemy import ClauseElement, ColumnElement, bindparam, func, literal_column, select
+
+from ttlstore.engine.json import Json, Path, Rank
+from ttlstore.query.conditions import All, Among, AnyOf, Compare, InPartition, IsA, Operand, Test
+from ttlstore.schema import collections, documents, live
+from ttlstore.statements import Prepare, Values
+
+NO_LIMIT = 2**63 - 1
+_SLOT = re.compile(r"/\*(\w+)\*/")
+
+# The properties that have columns of their own. None of these compares with another type than its own.
+_COLUMNS: dict[Path, tuple[str, Rank]] = {
+    ("id",): ("documents.id", Rank.STRING),
+    ("_etag",): ("documents.etag", Rank.STRING),
+    ("_ts",): ("(documents._ts / 1000)", Rank.NUMBER),
+    ("ttl",): ("documents.ttl", Rank.NUMBER),
+}
+_NULLABLE: Path = ("ttl",)
+
+
+class Sql(NamedTuple):
+    """A part of a statement, and what its parameters stand for, in their order."""
+
+    text: str
+    operands: tuple[Operand, ...] = ()
+
+
+class SortKey(NamedTuple):
+    """An expression to sort by; never NULL."""
+
+    text: str
+    descending: bool
+
+
+SEQ = "documents.seq"
+
+
+# --- conditions and keys --------------------------------------------------------------------------------------------
+
+
+def condition(test: Test, json: Json, indexed: Iterable[Path]) -> Sql:
+    """A test as SQL; on the indexed paths in the way that the index understands."""
+    match test:
+        case All(tests) | AnyOf(tests):
+            if not tests:
+                return Sql("1 = 1" if isinstance(test, All) else "1 = 0")
+            parts = [condition(part, json, indexed) for part in tests]
+            joint = " AND " if isinstance(test, All) else " OR "
+            operands = tuple(operand for part in parts for operand in part.operands)
+            return Sql(f"({joint.join(part.text for part in parts)})", operands)
+        case InPartition(operand):
+            return Sql(f"documents.partition = {json.placeholder}", (operand,))
+    if test.path in _COLUMNS:
+        return _on_column(test, json)
+    by_index = test.path in indexed
+    match test:
+        case IsA(path, ranks):
+            return Sql(json.is_a(path, ranks, indexed=by_index))
+        case Compare(path, rank, operator, operand):
+            return Sql(json.compare(path, rank, operator, indexed=by_index), (operand,))
+        case Among(path, rank, operands):
+            return Sql(json.among(path, rank, len(operands), indexed=by_index), operands)
+
+
+def _on_column(test: IsA | Compare | Among, json: Json) -> Sql:
+    column, own_rank = _column(test.path, json)
+    if isinstance(test, IsA):
+        if test.path != _NULLABLE:
+            return Sql("1 = 1" if own_rank in test.ranks else "1 = 0")
+        there, missing = own_rank in test.ranks, Rank.UNDEFINED in test.ranks
+        if there == missing:
+            return Sql("1 = 1" if there else "1 = 0")
+        return Sql(f"{column} IS {'NOT ' if there else ''}NULL")
+    if test.rank is not own_rank:
+        return Sql("1 = 0")
+    if isinstance(test, Compare):
+        return Sql(f"{column} {test.operator} {json.placeholder}", (test.operand,))
+    return Sql(f"{column} IN ({', '.join([json.placeholder] * len(test.operands))})", test.operands)
+
+
+def _column(path: Path, json: Json) -> tuple[str, Rank]:
+    column, rank = _COLUMNS[path]
+    return json.text(column) if rank is Rank.STRING else column, rank
+
+
+def sort_keys(path: Path, descending: bool, json: Json) -> tuple[SortKey, ...]:
+    """What sorts documents by a path."""
+    if path == _NULLABLE:
+        texts: tuple[str, ...] = ("CASE WHEN documents.ttl IS NULL THEN 0 ELSE 1 END", "coalesce(documents.ttl, 0)")
+    elif path in _COLUMNS:
+        texts = (_column(path, json)[0],)
+    else:
+        texts = json.keys(path)
+    return tuple(SortKey(text, descending) for text in texts)
+
+
+# --- statements -----------------------------------------------------------------------------------------------------
+
+
+class Frame:
+    """A statement with slots, and its parameters: the present, then those of the conditions, then limit and offset."""
+
+    def __init__(self, sql: str, presents: int) -> None:
+        self._pieces = _SLOT.split(sql)
+        self._presents = presents
+
+    def filled(self, **slots: str) -> str:
+        # In one pass: what fills a slot may itself look like one.
+        pieces = list(self._pieces)
+        pieces[1::2] = [slots[name] for name in self._pieces[1::2]]
+        return "".join(pieces)
+
+    def head(self, now: int) -> Values:
+        """The parameters that come before those of the conditions."""
+        return (now,) * self._presents
+
+
+class Frames(NamedTuple):
+    rows: Frame
+    """The keys, seq, body, _ts, etag and checksum of the documents in order."""
+    number: Frame
+    """How many there are."""
+
+
+@cache
+def frames(prepare: Prepare) -> Frames:
+    """The frames for an engine. The TTL condition is in them, before everything else."""
+    collection: ColumnElement[int] = literal_column("/*collection*/")
+    this = collections.c.id == collection
+    default_ttl = select(collections.c.default_ttl).where(this).scalar_subquery()
+    name = select(collections.c.name).where(this).scalar_subquery()
+    # Not of type Boolean: that would become `(…) = 1`, through which SQLite sees no index.
+    condition: ColumnElement[bool] = literal_column("/*condition*/")
+    conditions = (
+        documents.c.collection_id == collection,
+        name.is_not(None),  # dropped, unless it has one
+        live(default_ttl=default_ttl),
+        condition,
+    )
+    found = (documents.c.body, documents.c.ts, documents.c.etag, documents.c.checksum)
+    rows = (
+        select(literal_column(f"/*keys*/{SEQ}"), *found)
+        .select_from(documents)
+        .with_hint(documents, "/*hint*/", "sqlite")
+        .where(*conditions)
+        .order_by(literal_column("/*order*/"))
+        .limit(bindparam("limit"))
+        .offset(bindparam("offset"))
+    )
+    number = select(func.count()).select_from(documents).with_hint(documents, "/*hint*/", "sqlite").where(*conditions)
+    return Frames(_frame(prepare, rows, "now", "limit", "offset"), _frame(prepare, number, "now"))
+
+
+def _frame(prepare: Prepare, statement: ClauseElement, *names: str) -> Frame:
+    prepared = prepare(statement, *names)
+    presents = prepared.arrange(names).count("now")
+    assert prepared.arrange(names) == ("now",) * presents + names[1:], "the slots stand between the parameters"
+    return Frame(prepared.sql, presents)
+
+
+def order_text(keys: Sequence[SortKey]) -> str:
+    return ", ".join(f"{key.text} DESC" if key.descending else key.text for key in keys)
