@@ -19,13 +19,13 @@ from ttlstore.engine.sqlite_connections import Connection, Connections
 from ttlstore.engine.sqlite_file import APPLICATION_ID, inspect_file
 from ttlstore.engine.sqlite_json import SqliteJson
 from ttlstore.engine.sqlite_packing import pack
-from ttlstore.engine.sqlite_patience import Patience, is_busy
+from ttlstore.engine.sqlite_patience import DRIVER_ERRORS, Patience, is_busy
 from ttlstore.engine.turn import turn
 from ttlstore.errors import (
     CannotOpen,
     StoreBusy,
-    StoreCorrupt,
     StoreFailed,
+    StoreFull,
 )
 from ttlstore.schema import index_prefix
 from ttlstore.statements import Prepared, Statements, Values, preparing_for
@@ -83,7 +83,7 @@ class SqliteEngine:
         self.json: Json = json
         self._path = None if path is None else os.path.abspath(path)
         self._busy_timeout = busy_timeout
-        self._patience = Patience(self.name, busy_timeout)
+        self._patience = Patience(self.name, self._path, busy_timeout)
         if self._path is not None:
             inspect_file(self._path, create=create)
         self._connections = Connections(self.name, self._path, durability, self._patience, read_only=read_only)
@@ -100,7 +100,7 @@ class SqliteEngine:
             raise self._patience.exhausted()
         try:
             return connection.raw.execute(statement.sql, arranged).fetchone()  # type: ignore[no-any-return]
-        except sqlite3.Error as error:
+        except DRIVER_ERRORS as error:
             if not is_busy(error):
                 raise self._patience.translated(error) from error
             rows = self._patience.run(lambda: connection.raw.execute(statement.sql, arranged).fetchall())
@@ -126,7 +126,7 @@ class SqliteEngine:
             cursor = self._patience.run(lambda: raw.execute(statement.sql, statement.arrange(values)))
             try:
                 yield from cursor
-            except sqlite3.Error as error:
+            except DRIVER_ERRORS as error:
                 raise self._patience.translated(error) from error
             finally:
                 cursor.close()
@@ -157,7 +157,7 @@ class SqliteEngine:
                 elif connection.raw.in_transaction:
                     self._roll_back(connection, "ROLLBACK")  # or the write would be part of what a signal left behind
                 return connection.raw.execute(statement.sql, statement.arrange(values)).rowcount
-        except sqlite3.Error as error:
+        except DRIVER_ERRORS as error:
             if is_busy(error):
                 return None
             raise self._patience.translated(error) from error
@@ -181,7 +181,7 @@ class SqliteEngine:
             with connection.lock:
                 self._require_transaction(connection)
                 return connection.raw.executemany(statement.sql, map(statement.arrange, rows)).rowcount
-        except sqlite3.Error as error:
+        except DRIVER_ERRORS as error:
             raise self._patience.translated(error) from error
 
     # --- indexes ----------------------------------------------------------------------------------------------------
@@ -293,7 +293,7 @@ class SqliteEngine:
                         connection.raw.execute(statement)
             except sqlite3.ProgrammingError:
                 pass  # a closed connection has none
-            except sqlite3.Error as error:
+            except DRIVER_ERRORS as error:
                 if "no such savepoint" not in str(error):  # a signal came when it was released
                     raise self._patience.translated(error) from error
 
@@ -377,7 +377,7 @@ class SqliteEngine:
     def _copy(self, raw: sqlite3.Connection, path: str, progress: Progress) -> None:
         try:
             target = sqlite3.connect(path, isolation_level=None)
-        except sqlite3.Error as error:
+        except DRIVER_ERRORS as error:
             raise CannotOpen(f"{path} cannot be made: {error}") from error
         with closing(target):
             source = raw if self._path is None else self._connections.open()
@@ -387,16 +387,14 @@ class SqliteEngine:
                 source.execute("SELECT count(*) FROM sqlite_master").fetchone()
                 source.backup(target, pages=BACKUP_PAGES, progress=lambda _, left, total: progress(total - left, total))
                 target.execute("PRAGMA journal_mode = WAL")
-                problems = [row[0] for row in target.execute("PRAGMA quick_check") if row[0] != "ok"]
-            except sqlite3.Error as error:
-                raise self._patience.translated(error) from error
+            except DRIVER_ERRORS as error:
+                room = Patience(path, os.path.abspath(path), self._busy_timeout).translated(error)
+                raise (room if isinstance(room, StoreFull) else self._patience.translated(error)) from error
             finally:
                 if source is raw:
                     source.rollback()
                 else:
                     source.close()
-        if problems:
-            raise StoreCorrupt(f"{self.name} is damaged and was not copied: {problems[0]}")
 
     # --- housekeeping -----------------------------------------------------------------------------------------------
 
@@ -448,7 +446,7 @@ class SqliteEngine:
         try:
             with connection.lock:
                 return action(connection.raw)
-        except sqlite3.Error as error:
+        except DRIVER_ERRORS as error:
             if is_busy(error):
                 return None
             raise self._patience.translated(error) from error
