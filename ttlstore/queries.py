@@ -89,7 +89,7 @@ class Queries:
 
     def explain(self, text: str, parameters: Parameters | None, partition: Any) -> Explanation:
         asked = self._asked(text, parameters, partition)
-        statement = self._statement(asked)
+        statement = self._statement(asked, look=True)
         if not asked.query.sources:
             return explanation(statement.plan, "", [])
         values = self._frames.rows.head(self._now()) + statement.values(asked)
@@ -122,10 +122,15 @@ class Queries:
             raise CollectionNotFound(f"the collection {self._name!r} was dropped")
         return settings
 
-    def _statement(self, asked: Asked) -> Statement:
-        """The statement for the indexes that there are at this moment."""
-        indexes = _indexes_of_policy(self._collection, *self._settings()[4:6])
-        if indexes:
+    def _statement(self, asked: Asked, *, look: bool = False) -> Statement:
+        """The statement for the indexes that there are at this moment.
+
+        In mode `consistent` they are those of the policy, and are not looked for: a statement that finds one gone says
+        so, and is planned again with `look`.
+        """
+        mode, paths_json = self._settings()[4:6]
+        indexes = _indexes_of_policy(self._collection, mode, paths_json)
+        if indexes and (look or mode != "consistent"):
             there = self._engine.indexes(self._collection)
             if not all(name in there for name, _ in indexes):
                 indexes = tuple((name, paths) for name, paths in indexes if name in there)
@@ -145,13 +150,14 @@ class Queries:
         if not asked.query.sources:
             yield from self._evaluated(asked, asked.query, iter(()), now)
             return
-        planned = self._statement(asked).plan
+        statement = self._statement(asked)
+        planned = statement.plan
         if planned.counted:
-            yield count_result(asked.query, self._count(asked, now))
+            yield count_result(asked.query, self._count(asked, now, statement))
             return
         if not planned.windowed:
             skip, limit = 0, None
-        rows = self._rows(asked, now, skip, limit)
+        rows = self._rows(asked, now, skip, limit, statement)
         documents = (decode(body, ts, etag, checksum) for _, body, ts, etag, checksum in rows)
         yield from documents if planned.as_they_are else self._evaluated(asked, planned.rest, documents, now)
 
@@ -161,20 +167,19 @@ class Queries:
         time = now if engine.clock is engine.statement_clock else present(engine.clock)
         return evaluate(query, documents, asked.values, time)
 
-    def _rows(self, asked: Asked, now: int, skip: int, limit: int | None) -> Iterator[Row]:
+    def _rows(self, asked: Asked, now: int, skip: int, limit: int | None, statement: Statement) -> Iterator[Row]:
         while True:
-            statement = self._statement(asked)
             values = self._frames.rows.head(now) + statement.values(asked)
             rows = self._engine.stream(statement.rows, (*values, NO_LIMIT if limit is None else limit, skip))
             try:
                 first = next(rows, None)
             except IndexGone:
-                continue  # the next plan goes without
+                statement = self._statement(asked, look=True)  # which goes without
+                continue
             return iter(()) if first is None else chain((first,), rows)
 
-    def _count(self, asked: Asked, now: int) -> int:
+    def _count(self, asked: Asked, now: int, statement: Statement) -> int:
         while True:
-            statement = self._statement(asked)
             try:
                 if statement.plan.test == ALWAYS:  # all documents: by the indexes that know when they expire
                     row = self._engine.one(self._engine.statements.count, (now, self._collection))
@@ -182,6 +187,7 @@ class Queries:
                     head = self._frames.number.head(now)
                     row = self._engine.one(statement.number, head + statement.values(asked))
             except IndexGone:
+                statement = self._statement(asked, look=True)
                 continue
             return 0 if row is None else int(row[0])
 
@@ -230,8 +236,8 @@ class Queries:
             chunk *= 2
 
     def _chunk(self, asked: Asked, now: int, keys: Keys | None, again: bool, chunk: int) -> list[Row]:
+        statement = self._statement(asked)
         while True:
-            statement = self._statement(asked)
             sorting, placeholder = statement.plan.keys, self._engine.json.placeholder
             segments = [Segment("1 = 1", ())] if keys is None else after(sorting, keys, placeholder, again=again)
             rows: list[Row] = []
@@ -242,6 +248,7 @@ class Queries:
                         values = self._frames.rows.head(now) + statement.values(asked) + segment.values
                         rows += self._engine.all(prepared, (*values, chunk - len(rows), 0))
             except IndexGone:
+                statement = self._statement(asked, look=True)
                 continue
             return rows
 
