@@ -31,6 +31,7 @@ from ttlstore.statements import Prepared, Statements, Values, preparing_for
 from ttlstore.ttl import Clock, moment
 
 OLDEST_SQLITE = (3, 38, 0)  # the first whose JSON functions are always there
+STREAMED_ROWS = 64  # fetched at a time: that is a tenth faster than one by one, and still little
 BACKUP_PAGES = 1024  # copied between two reports: 4 MiB, some milliseconds
 MIGRATION_PATIENCE_SECONDS = 60.0  # whatever an application's patience with a write: another may be migrating
 
@@ -114,7 +115,8 @@ class SqliteEngine:
         with self._connections.spare() as raw:
             cursor = self._patience.run(lambda: raw.execute(statement.sql, statement.arrange(values)))
             try:
-                yield from cursor
+                while rows := cursor.fetchmany(STREAMED_ROWS):
+                    yield from rows
             except sqlite3.Error as error:
                 raise self._patience.translated(error) from error
             finally:

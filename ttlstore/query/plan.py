@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from ttlstore.engine.json import Json, Path
 from ttlstore.query.check import aggregates
@@ -34,7 +35,7 @@ from ttlstore.query.values import UNDEFINED
 Indexes = Mapping[str, tuple[Path, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
     """How a query is answered."""
 
@@ -59,24 +60,24 @@ class Plan:
     counted: bool
     """Whether the database counts, and only the count comes back."""
 
-    @property
+    @cached_property
     def in_steps(self) -> bool:
         """Whether every row has results of its own, in the order of the rows: so a page can go on after a row."""
         rest = self.rest
         from_rows = bool(rest.sources) and not isinstance(rest.sources[0], Derived)
         return from_rows and not (rest.order_by or rest.distinct or aggregates(rest))
 
-    @property
+    @cached_property
     def several(self) -> bool:
         """Whether a row can have several results."""
         return len(self.query.sources) > 1 or not isinstance(self.query.sources[0], Within)
 
-    @property
+    @cached_property
     def starts_from_documents(self) -> bool:
         """Whether the first source is the documents themselves."""
         return bool(self.query.sources) and _is_collection(self.query)
 
-    @property
+    @cached_property
     def as_they_are(self) -> bool:
         """Whether the rows are the results."""
         rest = self.rest
