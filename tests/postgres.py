@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import psycopg
 
@@ -53,9 +52,11 @@ class Server:
         self._made: list[str] = []
 
     def store_url(self, schema: str) -> str:
-        parts = urlsplit(self.url)
-        query = "&".join(filter(None, [parts.query, urlencode({"schema": schema})]))
-        return urlunsplit(parts._replace(query=query))
+        return f"{self.url}{'&' if '?' in self.url else '?'}schema={schema}"
+
+    def database_url(self, name: str) -> str:
+        base, mark, query = self.url.partition("?")
+        return f"{base.rpartition('/')[0]}/{name}{mark}{query}"
 
     def new_schema(self) -> str:
         """The name of one that is not there yet, and will be removed in the end."""

@@ -225,3 +225,36 @@ def test_a_store_that_was_moved_away_does_not_come_back_empty(path: Path) -> Non
         thread.join()
         assert not path.exists()
     assert isinstance(errors[0], CannotOpen)
+
+
+# --- reading only -----------------------------------------------------------------------------------------------------
+
+
+def test_a_file_opened_for_reading_only_is_read_and_not_written(path: Path) -> None:
+    with ttlstore.open(path, vacuum=False) as store:
+        written = store.create_collection("c", default_ttl=60).create({"id": "a"})
+        with ttlstore.open(path, read_only=True) as reader:
+            collection = reader.collection("c")
+            assert collection.read("a") == written
+            assert reader.stats().live_documents == len(list(collection)) == 1
+            store.collection("c").create({"id": "b"})
+            assert collection.count() == 2
+            for write in (
+                lambda: collection.create({"id": "c"}),
+                lambda: collection.delete("a"),
+                lambda: collection.create_many([{"id": "c"}]),
+                lambda: collection.configure(default_ttl=1),
+                lambda: reader.create_collection("d"),
+            ):
+                with pytest.raises(ttlstore.StoreReadOnly, match="cannot be written"):
+                    write()
+            assert reader._background is None
+        assert store.collection("c").count() == 2
+
+
+def test_what_is_not_there_cannot_be_opened_for_reading_only(path: Path) -> None:
+    with pytest.raises(ttlstore.CannotOpen, match="there is no store"):
+        ttlstore.open(path, read_only=True)
+    assert not path.exists()
+    with pytest.raises(ttlstore.CannotOpen, match="needs one that is there"):
+        ttlstore.open(":memory:", read_only=True)

@@ -44,6 +44,7 @@ def open(
     migrate: bool = True,
     durability: Durability = "full",
     busy_timeout: float = 5.0,
+    read_only: bool = False,
 ) -> "Store":
     """Open a store, and make it if it is not there.
 
@@ -51,10 +52,16 @@ def open(
     `VacuumPolicy` says, unless `vacuum=False`. An older store is upgraded. With `migrate=False` nothing is made or
     upgraded: the store must be there, and up to date. With `durability="full"` a write that returned survives a loss of
     power, with `"normal"` a crash of the process. A call that needs a lock waits for up to `busy_timeout` seconds.
+    With `read_only=True`, as for the standby of a PostgreSQL server, writes raise StoreReadOnly, and nothing is made,
+    upgraded or vacuumed.
 
     Raises CannotOpen, NotAStore, SchemaOutdated, SchemaTooNew or StoreBusy.
     """
-    engine = engines.connect(target, clock=clock, durability=durability, busy_timeout=busy_timeout, create=migrate)
+    if read_only:
+        migrate = vacuum = False
+    engine = engines.connect(
+        target, clock=clock, durability=durability, busy_timeout=busy_timeout, create=migrate, read_only=read_only
+    )
     try:
         migrations.ensure_schema(engine, migrate=migrate)
     except BaseException:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ttlstore import indexes
 from ttlstore.clockguard import ClockGuard
 from ttlstore.engine import Engine
-from ttlstore.errors import StoreBusy, shown
+from ttlstore.errors import CollectionNotFound, StoreBusy, shown
 from ttlstore.indexing import IndexingPolicy
 from ttlstore.statements import Prepared
 from ttlstore.ttl import Clock, present
@@ -207,6 +207,8 @@ class Vacuum:
         taken = time.perf_counter() - start
         if deleted is None:
             return BUSY_SECONDS
+        if not deleted and due.kind != "dropped":  # others hold what there is
+            return BUSY_SECONDS
         if due.kind == "dropped" and not deleted:
             self._forget(due.collection)
         if deleted == rows or taken > BATCH_SECONDS:
@@ -217,7 +219,8 @@ class Vacuum:
 
     def _forget(self, collection: int) -> None:
         """A dropped collection without documents, and its indexes: empty by now, they are removed in no time."""
-        with suppress(StoreBusy), self._engine.writing():
+        # Somebody may still write to it who began before it was dropped.
+        with suppress(StoreBusy, CollectionNotFound), self._engine.writing():
             if self._engine.change(self._engine.statements.forget_dropped, (collection,)):
                 indexes.remove_all(self._engine, collection)
 

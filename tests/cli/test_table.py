@@ -49,7 +49,7 @@ def test_a_screen_that_is_too_narrow_shows_the_values_one_by_one() -> None:
 
 
 def test_what_has_no_width_or_controls_the_terminal_is_written_out() -> None:
-    assert printed([{"id": "\x1b[31m\u202e\n"}], 80)[2:] == [r"\x1b[31m\u202e\n"]
+    assert printed([{"\x1b": "\x1b[31m\u202e\n"}], 80) == [r"\x1b", "─" * 16, r"\x1b[31m\u202e\n"]
 
 
 @given(

@@ -1,6 +1,7 @@
 """What only a real terminal, a real pipe and a real Ctrl-C show."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -56,6 +57,21 @@ def test_a_table_fits_the_terminal(db: str) -> None:
                 assert terminal.exit_code() == 0
                 assert max(map(len, terminal.text.splitlines())) <= columns
                 assert "carts" in terminal.text or "c1" in terminal.text
+
+
+def test_columns_says_how_wide_a_table_in_a_pipe_may_be(db: str) -> None:
+    with ttlstore.open(db) as store:
+        store.collection("carts").create({"id": "c1", "text": "long " * 100})
+    for env, widest in (({}, 10_000), ({"COLUMNS": "70"}, 70)):
+        shown = subprocess.run(
+            [sys.executable, "-m", "ttlstore", "ls", db, "carts"],
+            env={**os.environ, **env},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        width = max(len(line.rstrip()) for line in shown.stdout.splitlines())
+        assert 70 <= width <= widest
 
 
 def test_colours_are_for_terminals_that_want_them(db: str) -> None:

@@ -35,7 +35,7 @@ def table(rows: Sequence[Row], width: int) -> "RenderableType":
     made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, GAP - 1, 0, 0))
     for (title, value), fitting in zip(rows[0].items(), widths, strict=True):
         made.add_column(
-            title,
+            cell(title),
             width=fitting,
             justify="right" if isinstance(value, int | RightAligned) else "left",
             no_wrap=isinstance(value, Cut),
@@ -53,8 +53,8 @@ def _widths(rows: Sequence[Row], width: int) -> list[int] | None:
     wanted, needed = [], []
     for title, first in rows[0].items():
         texts = [cell(row[title]) for row in rows]
-        wanted.append(max(map(cell_len, (title, *texts))))
-        words = [cell_len(word) for word in title.split()]
+        wanted.append(max(map(cell_len, (cell(title), *texts))))
+        words = [cell_len(word) for word in cell(title).split()]
         if isinstance(first, Wrapped):
             words += [min(cell_len(word), NARROW) for text in texts for word in text.split()]
         elif isinstance(first, Cut):
@@ -79,8 +79,8 @@ def _one_by_one(rows: Sequence[Row]) -> str:
 
 def facts(row: Row) -> list[str]:
     """Named values, a line each."""
-    width = max(map(len, row))
-    return [f"{name:<{width}}  {cell(value)}" for name, value in row.items()]
+    width = max(len(cell(name)) for name in row)
+    return [f"{cell(name):<{width}}  {cell(value)}" for name, value in row.items()]
 
 
 def cell(value: object) -> str:

@@ -133,7 +133,13 @@ class Engine(Protocol):
 
 
 def connect(
-    target: str | os.PathLike[str], *, clock: Clock, durability: Durability, busy_timeout: float, create: bool = True
+    target: str | os.PathLike[str],
+    *,
+    clock: Clock,
+    durability: Durability,
+    busy_timeout: float,
+    create: bool = True,
+    read_only: bool = False,
 ) -> Engine:
     """The engine for a path, ":memory:" or a SQLAlchemy URL; without `create`, only if there is a store.
 
@@ -147,22 +153,26 @@ def connect(
     if not isinstance(path, str) or not path or "\0" in path:
         raise CannotOpen(f"a store is opened by a path, ':memory:' or a URL, got {shown(target)}")
     if re.match(r"postgresql(\+psycopg)?://", path):
-        return _postgres(path, clock, durability, busy_timeout)
+        return _postgres(path, clock, durability, busy_timeout, read_only=read_only)
     if re.match(r"[A-Za-z][A-Za-z0-9+_]*://", path):
         path = _path_in_url(path)
     from ttlstore.engine import sqlite
 
-    return sqlite.SqliteEngine(None if path == ":memory:" else path, clock, durability, busy_timeout, create=create)
+    if path == ":memory:" and read_only:
+        raise CannotOpen("a store in memory is new and empty: read_only=True needs one that is there")
+    return sqlite.SqliteEngine(
+        None if path == ":memory:" else path, clock, durability, busy_timeout, create=create, read_only=read_only
+    )
 
 
-def _postgres(url: str, clock: Clock, durability: Durability, busy_timeout: float) -> Engine:
+def _postgres(url: str, clock: Clock, durability: Durability, busy_timeout: float, *, read_only: bool) -> Engine:
     try:
         from ttlstore.engine import postgres
     except ImportError as error:
         raise CannotOpen(
             f"PostgreSQL needs psycopg, and it cannot be imported ({error}): pip install 'ttlstore[postgres]'"
         ) from None
-    return postgres.PostgresEngine(url, clock, durability, busy_timeout)
+    return postgres.PostgresEngine(url, clock, durability, busy_timeout, read_only=read_only)
 
 
 def _path_in_url(text: str) -> str:

@@ -43,11 +43,12 @@ class PostgresEngine:
 
     dialect = "postgresql"
 
-    def __init__(self, url: str, clock: Clock, durability: Durability, busy_timeout: float) -> None:
+    def __init__(self, url: str, clock: Clock, durability: Durability, busy_timeout: float, *, read_only: bool) -> None:
         address = Address.parse(url)
         self.name = address.name
         self._schema = address.schema
         self._busy_timeout = busy_timeout
+        self._read_only = read_only
         server_clock = clock is time.time
         self.clock: Clock = ServerClock(self._server_time) if server_clock else clock
         # What is passed for the time is not looked at then; 0 leaves the checksums as they are.
@@ -59,7 +60,7 @@ class PostgresEngine:
             f"CREATE SCHEMA IF NOT EXISTS {address.schema}",
             f"SET search_path TO {address.schema}",
         )
-        self._connections = Connections(address, durability, busy_timeout)
+        self._connections = Connections(address, durability, busy_timeout, read_only=read_only)
         first = self._connections.take()
         self.description = f"PostgreSQL {first.raw.info.parameter_status('server_version')}"
         self._connections.give(first)
@@ -73,7 +74,7 @@ class PostgresEngine:
     def one(self, statement: Prepared, values: Values = ()) -> Row | None:
         connection = self._connections.mine()
         if connection is not None:
-            if connection.depth and statement is self.statements.read:
+            if connection.depth and statement is self.statements.read and not self._read_only:
                 statement = self._own.read_to_change
             return self._run(connection, statement.sql, statement.arrange(values)).fetchone()
         connection = self._connections.take()

@@ -2,7 +2,7 @@
 
 import re
 from typing import NamedTuple
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import quote, unquote, urlencode
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -27,14 +27,14 @@ class Address(NamedTuple):
     def parse(cls, url: str) -> "Address":
         """Raises CannotOpen, which does not repeat the URL."""
         url = re.sub(r"^postgresql\+psycopg://", "postgresql://", url)
+        base, _, query = url.partition("?")
+        options = [option for option in query.split("&") if option]
+        schemas = [unquote(option.removeprefix("schema=")) for option in options if option.startswith("schema=")]
+        schema = schemas[-1] if schemas else DEFAULT_SCHEMA
+        conninfo = "?".join([base, "&".join(option for option in options if not option.startswith("schema="))])
         try:
-            parts = urlsplit(url)
-            options = parse_qsl(parts.query, keep_blank_values=True)
-            schema = dict(options).get("schema", DEFAULT_SCHEMA)
-            others = [(name, value) for name, value in options if name != "schema"]
-            conninfo = urlunsplit(parts._replace(query=urlencode(others, quote_via=quote)))
             found = {name: str(value) for name, value in conninfo_to_dict(conninfo).items()}
-        except (ValueError, psycopg.Error):
+        except psycopg.Error:
             raise CannotOpen(
                 "the URL cannot be read; it should look like postgresql://user@host:5432/database"
             ) from None

@@ -75,7 +75,7 @@ _abandoned: list[psycopg.Connection] = []
 class Connections:
     """All connections of one open store."""
 
-    def __init__(self, address: Address, durability: Durability, busy_timeout: float) -> None:
+    def __init__(self, address: Address, durability: Durability, busy_timeout: float, *, read_only: bool) -> None:
         self._address = address
         self._busy_timeout = busy_timeout
         self._settings = {
@@ -83,6 +83,7 @@ class Connections:
             "lock_timeout": f"{milliseconds(busy_timeout)}ms",
             "synchronous_commit": "on" if durability == "full" else "off",
             "default_transaction_isolation": "read committed",
+            "default_transaction_read_only": "on" if read_only else "off",
         }
         self._closed = False
         self._forked_inside: str | None = None

@@ -52,9 +52,9 @@ class _Compiler(PGCompiler_psycopg):
         return f"({text} # (documents._ts & {_LOW_BITS})){name}"
 
     def visit_in_op_binary(self, binary: Any, operator: Any, **options: Any) -> str:
-        """An array is made once; what follows IN might be run again for every row, and lock more rows each time."""
-        rows = self.process(binary.right, **options)
-        return f"{self.process(binary.left, **options)} = ANY (ARRAY{rows})"
+        """An array is made once; a query after IN might be run again for every row, and lock more rows each time."""
+        left, right = self.process(binary.left, **options), self.process(binary.right, **options)
+        return f"{left} = ANY (ARRAY{right})" if right.startswith("(SELECT") else f"{left} IN {right}"
 
 
 class _ServerClockCompiler(_Compiler):

@@ -59,7 +59,14 @@ class SqliteEngine:
     """A store in a file, or in memory if there is no path."""
 
     def __init__(
-        self, path: str | None, clock: Clock, durability: Durability, busy_timeout: float, *, create: bool
+        self,
+        path: str | None,
+        clock: Clock,
+        durability: Durability,
+        busy_timeout: float,
+        *,
+        create: bool,
+        read_only: bool,
     ) -> None:
         if sqlite3.sqlite_version_info < OLDEST_SQLITE:
             needed = ".".join(map(str, OLDEST_SQLITE))
@@ -77,8 +84,9 @@ class SqliteEngine:
         self._patience = Patience(self.name, busy_timeout)
         if self._path is not None:
             inspect_file(self._path, create=create)
-        self._connections = Connections(self.name, self._path, durability, self._patience)
-        self._set_up("rwc" if create else "rw")
+        self._connections = Connections(self.name, self._path, durability, self._patience, read_only=read_only)
+        if not read_only:
+            self._set_up("rwc" if create else "rw")
 
     # --- the point operations ---------------------------------------------------------------------------------------
 

