@@ -17,7 +17,7 @@ from ttlstore.query.evaluate import count_of, evaluate
 from ttlstore.query.explain import Explanation, explanation
 from ttlstore.query.pages import Keys, Page, Position, Segment, Tokens, after, check_size
 from ttlstore.query.parameters import Parameters, bind
-from ttlstore.query.parser import parse
+from ttlstore.query.parser import CACHED_LENGTH, parse
 from ttlstore.query.plan import Plan, count_result, plan
 from ttlstore.query.sql import NO_LIMIT, Frames, Sql, condition, frames, order_text
 from ttlstore.query.syntax import Query
@@ -34,6 +34,9 @@ MAX_CHUNK_ROWS = 1000  # read at a time while a page is filled
 
 # The partition is passed to the statement beside the query's parameters, by names that none of them can have.
 _PARTITION, _PARTITION_VALUE = "=partition", "=value"
+
+
+Indexes = tuple[tuple[str, tuple[Path, ...]], ...]  # by name, and of the kind that a cache can go by
 
 
 class Asked(NamedTuple):
@@ -131,10 +134,9 @@ class Queries:
         if indexes and not sure:
             there = self._engine.indexes(self._collection)
             indexes = tuple((name, paths) for name, paths in indexes if name in there)
-        return _statement(
-            *(asked.query.text, asked.kinds, asked.partition, self._collection, indexes),
-            *(self._engine.json, self._frames),
-        )
+        known = (asked.kinds, asked.partition, self._collection, indexes, self._engine.json, self._frames)
+        text = asked.query.text
+        return _statement_once(text, *known) if len(text) <= CACHED_LENGTH else _statement(asked.query, *known)
 
     def _without_missing(self, asked: Asked, answer: Callable[[Statement], T], statement: Statement) -> T:
         """What the statement answers; if one of its indexes is not there, what one for the others does."""
@@ -277,26 +279,30 @@ def sorted_by(row: Row) -> Keys:
 
 
 @lru_cache(maxsize=CACHED_POLICIES)
-def _indexes_of_policy(collection: int, mode: Any, paths_json: str) -> tuple[tuple[str, tuple[Path, ...]], ...]:
+def _indexes_of_policy(collection: int, mode: Any, paths_json: str) -> Indexes:
     return tuple(named(collection, IndexingPolicy.stored(mode, paths_json)).items())
 
 
-@lru_cache(maxsize=CACHED_PLANS)
 def _statement(
-    text: str,
+    query: Query,
     kinds: tuple[tuple[str, Kind], ...],
     partition: tuple[Test, ...],
     collection: int,
-    indexes: tuple[tuple[str, tuple[Path, ...]], ...],
+    indexes: Indexes,
     json: Json,
     frames: Frames,
 ) -> Statement:
-    planned = plan(parse(text), dict(kinds), json, dict(indexes), partition)
+    planned = plan(query, dict(kinds), json, dict(indexes), partition)
     tested = condition(planned.test, json, planned.indexed)
     hint = json.use_key() if planned.by_id else json.use(planned.index)
     number = frames.number.filled(collection=f"{collection:d}", condition=tested.text, hint=hint)
     unfinished = Statement(planned, tested, hint, _as_it_is(number), _as_it_is(number))
     return unfinished._replace(rows=_rows(frames, collection, unfinished))
+
+
+@lru_cache(maxsize=CACHED_PLANS)
+def _statement_once(text: str, *known: Any) -> Statement:
+    return _statement(parse(text), *known)
 
 
 def _rows(

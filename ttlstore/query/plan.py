@@ -17,7 +17,7 @@ from ttlstore.query.conditions import (
     Translator,
     all_of,
 )
-from ttlstore.query.sql import SEQ, SortKey, sort_keys
+from ttlstore.query.sql import SEQ, SortKey, has_column, sort_keys
 from ttlstore.query.syntax import (
     Aggregate,
     Derived,
@@ -33,6 +33,7 @@ from ttlstore.query.syntax import (
 from ttlstore.query.values import UNDEFINED
 
 Indexes = Mapping[str, tuple[Path, ...]]
+Sorting = tuple[tuple[Path, bool], ...]  # paths, and whether they descend
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def plan(query: Query, kinds: Mapping[str, Kind], json: Json, indexes: Indexes, 
     tests, pushed, residual = list(partition), list[Expression](), list[Expression]()
     conjuncts = _conjuncts(query.where)
     translator = _translator(query, kinds, json)
-    order: tuple[tuple[Path, bool], ...] = ()
+    order: Sorting = ()
     if translator is None:
         residual = conjuncts
     else:
@@ -130,7 +131,7 @@ def plan(query: Query, kinds: Mapping[str, Kind], json: Json, indexes: Indexes, 
         query,
         test,
         tuple(pushed),
-        _keys(order if ordered else (), json),
+        _keys(order if ordered else (), _parts(test), json),
         replace(query, **changes),  # type: ignore[arg-type]  # each of them fits its field
         chosen,
         indexes[chosen] if chosen else (),
@@ -174,7 +175,7 @@ def _parts(test: Test) -> tuple[Test, ...]:
     return test.tests if isinstance(test, All) else (test,)
 
 
-def _sorted_paths(query: Query, translator: Translator) -> tuple[tuple[Path, bool], ...]:
+def _sorted_paths(query: Query, translator: Translator) -> Sorting:
     """The paths of ORDER BY and whether they descend; none if it sorts by anything else."""
     if aggregates(query):
         return ()
@@ -183,10 +184,22 @@ def _sorted_paths(query: Query, translator: Translator) -> tuple[tuple[Path, boo
     return found if len(found) == len(paths) else ()
 
 
-def _keys(order: tuple[tuple[Path, bool], ...], json: Json) -> tuple[SortKey, ...]:
-    keys = [key for path, descending in order for key in sort_keys(path, descending, json)]
+def _keys(order: Sorting, parts: tuple[Test, ...], json: Json) -> tuple[SortKey, ...]:
+    """What sorts, without what the tests leave only one value: SQLite would sort by that once more."""
+    compared = {part.path for part in parts if isinstance(part, Compare)}
+    equal = _equal(parts)
+    keys: list[SortKey] = []
+    for path, descending in order:
+        of_path = sort_keys(path, descending, json)
+        if path in equal:
+            continue
+        keys += of_path[1:] if path in compared and not has_column(path) else of_path  # the first is the type
     # Equal ones in the direction of the last: else an index could not be read backwards.
     return (*keys, SortKey(SEQ, bool(order) and order[-1][1]))
+
+
+def _equal(parts: tuple[Test, ...]) -> set[Path]:
+    return {part.path for part in parts if isinstance(part, Compare) and part.operator == "="}
 
 
 def _counts_rows(query: Query) -> bool:
@@ -221,9 +234,9 @@ def count_result(query: Query, count: int) -> object:
 # --- the choice of an index -----------------------------------------------------------------------------------------
 
 
-def _choose(parts: tuple[Test, ...], order: tuple[tuple[Path, bool], ...], indexes: Indexes) -> str | None:
+def _choose(parts: tuple[Test, ...], order: Sorting, indexes: Indexes) -> str | None:
     """The index that narrows the search the most: by equality first, then by order or by a range."""
-    equal = {part.path for part in parts if isinstance(part, Compare) and part.operator == "="}
+    equal = _equal(parts)
     several = {part.path for part in parts if isinstance(part, Among)}
     within = {part.path for part in parts if isinstance(part, IsA | Compare)}
     rest_of_order = tuple((path, descending) for path, descending in order if path not in equal)
@@ -239,12 +252,12 @@ def _choose(parts: tuple[Test, ...], order: tuple[tuple[Path, bool], ...], index
     return best[1]
 
 
-def _sorts(paths: tuple[Path, ...], order: tuple[tuple[Path, bool], ...]) -> bool:
+def _sorts(paths: tuple[Path, ...], order: Sorting) -> bool:
     directions = {descending for _, descending in order}
     return len(directions) <= 1 and tuple(path for path, _ in order) == paths[: len(order)]
 
 
-def _by_id(parts: tuple[Test, ...], order: tuple[tuple[Path, bool], ...]) -> bool:
+def _by_id(parts: tuple[Test, ...], order: Sorting) -> bool:
     key: Path = ("id",)
     return any(isinstance(part, Compare | Among) and part.path == key for part in parts) or (
         bool(order) and order[0][0] == key
