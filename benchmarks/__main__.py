@@ -23,6 +23,7 @@ from benchmarks.side_by_side import Options, SideBySide
 SUITES = {
     "point": "Reads, writes and bulk loads, to the same SQL by hand and to diskcache.",
     "vacuum": "What deleting a million expired rows costs.",
+    "postgres": "The same on PostgreSQL, to the same SQL by hand and to COPY.",
 }
 
 FILE_COLUMNS = 160
