@@ -18,6 +18,7 @@ from ttlstore.document import (
     encode_partition,
     new_etag,
     parse_pointer,
+    partition_of,
     with_system,
 )
 from ttlstore.engine import Engine, Row
@@ -27,6 +28,7 @@ from ttlstore.errors import (
     DocumentNotFound,
     PartitionRequired,
     PreconditionFailed,
+    StoreCorrupt,
     shown,
 )
 from ttlstore.indexing import IndexingPolicy, check_ttl_and_indexing
@@ -127,15 +129,25 @@ class Collection:
 
     def read(self, id: str, *, partition: Any = UNSET) -> Document:
         """The document. Raises DocumentNotFound."""
-        found = self._find(id, "" if partition is self._implied else self._partition(id, partition))
+        key = "" if partition is self._implied else self._partition(id, partition)
+        found = self._find(id, key)
         if found is None:
             raise self._not_found(id, partition)
-        return decode(*found)
+        document = decode(*found)
+        if document["id"] != id or (key and partition_of(document, self._partition_path) != key):
+            raise self._mixed_up(id)
+        return document
 
     def get(self, id: str, default: D | None = None, *, partition: Any = UNSET) -> Document | D | None:
         """The document, or the default if there is none."""
-        found = self._find(id, "" if partition is self._implied else self._partition(id, partition))
-        return default if found is None else decode(*found)
+        key = "" if partition is self._implied else self._partition(id, partition)
+        found = self._find(id, key)
+        if found is None:
+            return default
+        document = decode(*found)
+        if document["id"] != id or (key and partition_of(document, self._partition_path) != key):
+            raise self._mixed_up(id)
+        return document
 
     def _find(self, id: str, partition: str) -> Row | None:
         row = (
@@ -179,7 +191,7 @@ class Collection:
             for _, expires_at, body, ts, etag, checksum in page:
                 if expires_at is None or expires_at > present(self._clock):
                     yield decode(body, ts, etag, checksum)
-            after = page[-1][0]
+            after = self._further(after, page)
             average = sum([len(row[2]) for row in page]) // len(page) + 1
             rows = min(max(PAGE_BYTES // average, 1), MAX_PAGE_ROWS)
         self._settings()  # an empty page is also what a dropped collection has
@@ -282,9 +294,9 @@ class Collection:
         while page := self._engine.all(
             self._statements.waiting, (self._id, after, present(self._statement_clock), WAITING_PAGE_ROWS)
         ):
-            for seq, own_ttl, default_ttl, now, *stored in page:
-                after = seq
+            for _, own_ttl, default_ttl, now, *stored in page:
                 yield decode(*stored), ttl.expiry(own_ttl, default_ttl, stored[1], now)
+            after = self._further(after, page)
 
     def recover(self, id: str, *, partition: Any = UNSET) -> Document:
         """Bring back a document that expired and whose row is still there, as a new write. Returns it as stored.
@@ -464,6 +476,16 @@ class Collection:
     def _not_found(self, id: str, partition: Any) -> DocumentNotFound:
         where = "" if partition is UNSET else f" in partition {shown(partition)}"
         return DocumentNotFound(f"there is no document {shown(id)} in {self.name!r}{where}")
+
+    def _further(self, after: int, page: list[Row]) -> int:
+        """Where the next page begins: further on, or a damaged file would be gone through for ever."""
+        last: int = page[-1][0]
+        if last <= after:
+            raise StoreCorrupt(f"{self._engine.name} is damaged: its rows are out of order")
+        return last
+
+    def _mixed_up(self, id: str) -> StoreCorrupt:
+        return StoreCorrupt(f"an index of {self._engine.name} is damaged: from {shown(id)} it leads to another")
 
     def _precondition_failed(self, id: str, if_match: str | None) -> PreconditionFailed:
         return PreconditionFailed(

@@ -14,7 +14,6 @@ from sqlalchemy import (
     ClauseElement,
     Column,
     ColumnElement,
-    Delete,
     Dialect,
     Exists,
     FromClause,
@@ -24,6 +23,7 @@ from sqlalchemy import (
     Text,
     and_,
     bindparam,
+    case,
     delete,
     exists,
     func,
@@ -32,6 +32,7 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.sql.dml import ReturningDelete
 
 from ttlstore.schema import (
     BEFORE_ALL,
@@ -164,24 +165,22 @@ def _range(column: ColumnElement[int], part: ColumnElement[bool]) -> Select[Any]
     )
 
 
-def _delete_some(joined: FromClause, order: ColumnElement[int], *conditions: ColumnElement[bool]) -> Delete:
+def _delete_some(
+    joined: FromClause, order: ColumnElement[int], *conditions: ColumnElement[bool]
+) -> ReturningDelete[tuple[int]]:
     """Delete the first of the rows that fulfil the conditions now: so many, or fewer where they are large.
 
     Rows that another is about to change are passed over: they will be live again, or gone, or there the next time.
     """
-    first = (
-        select(documents.c.seq, documents.c.size, order.label("place"))
-        .select_from(joined)
-        .where(*conditions)
-        .order_by(order)
-        .limit(bindparam("rows", type_=BigInteger))
-        .with_for_update(skip_locked=True, of=documents)
-        .subquery()
-    )
-    so_far = func.sum(first.c.size).over(order_by=first.c.place, rows=(None, 0)) - first.c.size
-    counted = select(first.c.seq, so_far.label("so_far")).subquery()
-    within = counted.c.so_far < bindparam("bytes", type_=BigInteger)
-    return delete(documents).where(documents.c.seq.in_(select(counted.c.seq).where(within)))
+    rows: BindParameter[int] = bindparam("rows", type_=BigInteger)
+    most: BindParameter[int] = bindparam("bytes", type_=BigInteger)
+    due = select(documents.c.seq, documents.c.size).select_from(joined).where(*conditions).order_by(order)
+    # By the largest of them, which the index tells: adding up their sizes took a tenth of the whole time.
+    first = due.limit(rows).subquery()
+    largest = select(func.coalesce(func.max(first.c.size), 1)).scalar_subquery()
+    fitting = case((largest * rows <= most, rows), else_=most // largest + 1)
+    chosen = due.with_only_columns(documents.c.seq).limit(fitting).with_for_update(skip_locked=True, of=documents)
+    return delete(documents).where(documents.c.seq.in_(chosen)).returning(documents.c.seq)
 
 
 class Statements:

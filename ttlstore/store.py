@@ -2,12 +2,15 @@
 
 import dataclasses
 import os
+import secrets
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
 from datetime import timedelta
 from types import TracebackType
 from typing import Self
+
+import orjson
 
 from ttlstore import engine as engines
 from ttlstore import indexes
@@ -23,7 +26,9 @@ from ttlstore.errors import (
     CollectionNotFound,
     InvalidCollection,
     InvalidDocument,
+    InvalidTtl,
     StoreCorrupt,
+    StoreFailed,
     TtlStoreError,
     shown,
 )
@@ -190,7 +195,13 @@ class Store:
         return self._engine.one(self._statements.collection_named, (name,))
 
     def _collection(self, settings: Row) -> Collection:
-        id, name, partition_key, *_ = settings
+        id, name, partition_key, default_ttl, mode, paths = settings
+        try:
+            _check_name(name)
+            _check_partition_key(partition_key)
+            check_ttl_and_indexing(check_default_ttl(default_ttl), IndexingPolicy.stored(mode, paths))
+        except (InvalidCollection, InvalidTtl, orjson.JSONDecodeError, TypeError) as error:
+            raise StoreCorrupt(f"{self._engine.name} is damaged, the settings of a collection too: {error}") from error
         return Collection(self._engine, self._background, id, name, partition_key)
 
     # --- the whole store --------------------------------------------------------------------------------------------
@@ -237,24 +248,31 @@ class Store:
         `progress` is told now and then how many of how many documents are checked, expired ones included.
         """
         problems: list[str] = []
-        for look in (self._engine.check, lambda: self._damaged_documents(progress)):
+        for look in (self._engine.check, self._damaged_settings, lambda: self._damaged_documents(progress)):
             try:
                 problems.extend(look())
-            except StoreCorrupt as error:  # where looking further is not possible
+            except (StoreCorrupt, StoreFailed) as error:  # where looking further is not possible
                 problems.append(str(error))
         return problems
 
+    def _damaged_settings(self) -> list[str]:
+        self.list_collections()  # raises what is wrong
+        return []
+
     def _damaged_documents(self, progress: Progress) -> Iterator[str]:
         after = checked = total = 0
-        with suppress(StoreCorrupt):  # a broken index cannot count, and the rows may be read all the same
+        # What is broken cannot be counted by, and the rows may be read all the same.
+        with suppress(StoreCorrupt, StoreFailed, TypeError):
             stats = self.stats()
             total = stats.live_documents + stats.waiting_documents
         while rows := self._engine.all(self._statements.rows, (after, CHECKED_ROWS)):
-            for partition_key, seq, partition, id, ttl, size, *stored in rows:
-                after = seq
+            if rows[-1][1] <= after:
+                raise StoreCorrupt(f"{self._engine.name} is damaged: its rows are out of order")
+            after = rows[-1][1]
+            for partition_key, _, partition, id, ttl, size, *stored in rows:
                 try:
                     encoded, _ = encode(decode(*stored), parse_pointer(partition_key))
-                except TtlStoreError as error:
+                except (TtlStoreError, ValueError, AttributeError) as error:  # the key may be damaged too
                     yield f"document {id!r}: {error}"
                     continue
                 if (encoded.partition, encoded.id, encoded.ttl, len(encoded.body)) != (
@@ -270,23 +288,37 @@ class Store:
     def backup(self, path: str | os.PathLike[str], *, progress: Progress = lambda copied, total: None) -> None:
         """Copy the store to a new file, as it is at one moment, while others go on working. Raises CannotOpen.
 
-        `progress` is told now and then how many of how many pages are copied.
+        `progress` is told now and then how many of how many pages are copied. A store that is damaged is not copied:
+        StoreCorrupt. A backup that is killed leaves a file behind whose name ends in `.unfinished`.
         """
-        target = os.fspath(path)
-        if os.path.exists(target):
+        target = os.fsdecode(path)
+        if os.path.lexists(target):
             raise CannotOpen(f"{target} is there already: a backup needs a new file")
-        # The name appears once the copy is whole.
-        unfinished = f"{target}.unfinished"
+        # The name appears once the copy is whole. Until then another, which no other backup has.
+        unfinished = f"{target}.{secrets.token_hex(4)}.unfinished"
         try:
             self._engine.backup(unfinished, progress)
-            os.replace(unfinished, target)
+            with open(unfinished, migrate=False, vacuum=False) as copy:
+                if problems := copy.check():
+                    raise StoreCorrupt(f"{self._engine.name} is damaged and was not copied: {problems[0]}")
+            _publish(unfinished, target)
         except OSError as error:
             if isinstance(error, TtlStoreError):
                 raise
             raise CannotOpen(f"{target} cannot be written: {error.strerror}") from None
         finally:
-            with suppress(OSError):
-                os.unlink(unfinished)
+            for file in (unfinished, f"{unfinished}-journal", f"{unfinished}-wal", f"{unfinished}-shm"):
+                with suppress(OSError):
+                    os.unlink(file)
+
+
+def _publish(unfinished: str, target: str) -> None:
+    try:
+        os.link(unfinished, target)  # unlike a rename, it takes the place of nothing
+    except FileExistsError:
+        raise CannotOpen(f"{target} is there already: a backup needs a new file") from None
+    except OSError:  # a file system without links
+        os.replace(unfinished, target)
 
 
 def _check_name(name: object) -> None:

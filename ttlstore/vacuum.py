@@ -12,6 +12,7 @@ from ttlstore import indexes
 from ttlstore.clockguard import ClockGuard
 from ttlstore.engine import Engine
 from ttlstore.errors import CollectionNotFound, StoreBusy, shown
+from ttlstore.gaps import Gaps
 from ttlstore.indexing import IndexingPolicy
 from ttlstore.statements import Prepared
 from ttlstore.ttl import Clock, present
@@ -25,7 +26,7 @@ MAX_BATCH_PAGES = 10_000
 GAP_SECONDS = 0.0008  # between batches while nobody else writes; longer than another process sleeps between its tries
 BUSY_SECONDS = 0.02  # until the next try after the lock was taken
 CHECKPOINT_BATCHES = 32  # after which the log is folded into the file, so that it stays small
-UNUSED_SHARE = 0.05  # of the file that is kept for what is written next, instead of going back and forth
+UNUSED_SHARE = 0.03  # of the file that is kept for what is written next, instead of going back and forth
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,7 @@ class Vacuum:
         self._rows: dict[tuple[int, str], int] = {}  # in the next batch, by what is deleted
         self._pages = FIRST_BATCH_PAGES  # in the next step
         self._can_shrink = True
+        self._gaps = Gaps()
         self._since_checkpoint = 0  # batches
         statements = engine.statements
         self._deletions: dict[str, Prepared] = {
@@ -183,13 +185,16 @@ class Vacuum:
             now = present(self._clock)
             # From the start each time: many rows share a moment, and one that was passed over must not be lost.
             due = [due for due in self.schedule()[0] if due.at <= now]
-            if not due and not self._unused_pages():
+            sparse = None if due else self._gaps.next()
+            if not due and not sparse and not self._unused_pages():
                 self._engine.checkpoint()
                 return True
             for one in due:
                 if over() or self.held():
                     return False
                 pause(self._batch(one))
+            if sparse:
+                pause(self._pack(*sparse))
             if self._unused_pages():
                 pause(self._give_back())
         return False
@@ -203,12 +208,14 @@ class Vacuum:
         now = present(self._engine.statement_clock)
         moment = () if due.kind == "dropped" else (now, self._policy.grace_milliseconds())
         start = time.perf_counter()
-        deleted = self._engine.attempt(self._deletions[due.kind], (due.collection, *moment, rows, BATCH_BYTES))
+        places = self._engine.remove(self._deletions[due.kind], (due.collection, *moment, rows, BATCH_BYTES))
         taken = time.perf_counter() - start
-        if deleted is None:
+        if places is None:
             return BUSY_SECONDS
+        deleted = len(places)
         if not deleted and due.kind != "dropped":  # others hold what there is
             return BUSY_SECONDS
+        self._gaps.note(places)
         if due.kind == "dropped" and not deleted:
             self._forget(due.collection)
         if deleted == rows or taken > BATCH_SECONDS:
@@ -233,6 +240,14 @@ class Vacuum:
                 indexes.build(self._engine, collection, policy, name)
         self._engine.checkpoint()
         return GAP_SECONDS
+
+    def _pack(self, first: int, last: int) -> float:
+        """Close the gaps between two places, and tell for how long to let others go first."""
+        start = time.perf_counter()
+        if self._engine.pack(first, last) is None:
+            return BUSY_SECONDS
+        self._gaps.closed()
+        return self._after(time.perf_counter() - start)
 
     def _unused_pages(self) -> int:
         if not self._can_shrink:

@@ -16,7 +16,8 @@ Run = Callable[..., Result]
 @pytest.fixture
 def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """An up-to-date store with an empty collection `carts`, whose documents live an hour."""
-    monkeypatch.delenv("TTLSTORE_DB", raising=False)
+    for variable in ("TTLSTORE_DB", "COLUMNS"):
+        monkeypatch.delenv(variable, raising=False)
     monkeypatch.chdir(tmp_path)
     with ttlstore.open("app.db") as store:
         store.create_collection("carts", default_ttl=3600)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
@@ -21,18 +22,25 @@ _ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07|[@-Z\\^_=>])")
 class Terminal:
     """A command that runs on a terminal of its own, with Ctrl-C and all that."""
 
-    def __init__(self, *args: str, columns: int = 100, env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *args: str,
+        columns: int = 100,
+        env: dict[str, str] | None = None,
+        program: Sequence[str] = ("-m", "ttlstore"),
+    ) -> None:
         self._screen, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         # The first terminal that the leader of a session opens is the one whose Ctrl-C it gets.
         self._process = subprocess.Popen(
-            ["sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1', os.ttyname(slave), sys.executable, "-m", "ttlstore", *args],
+            ["sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1', os.ttyname(slave), sys.executable, *program, *args],
             start_new_session=True,
             stdin=subprocess.DEVNULL,
-            env={**os.environ, "TERM": "xterm", "TZ": "UTC", **(env or {})},
+            env={**os.environ, "TERM": "xterm", "TZ": "UTC", "PROMPT_TOOLKIT_NO_CPR": "1", **(env or {})},
         )
         self._slave = slave  # stays open: what was printed last must not be lost when the command ends
         self.raw = ""
+        self._seen = 0  # of the text
 
     def __enter__(self) -> Self:
         return self
@@ -55,12 +63,13 @@ class Terminal:
         os.write(self._screen, keys.encode())
 
     def see(self, text: str) -> None:
-        """Wait until it is there."""
+        """Wait until it is there, after what was seen before."""
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while text not in self.text:
+        while (found := self.text.find(text, self._seen)) < 0:
             assert time.monotonic() < deadline, f"{text!r} is not in {self.text!r}"
             ended = self._process.poll() is not None
             assert self._read() or not ended, f"ended without {text!r}: {self.text!r}"
+        self._seen = found + len(text)
 
     def exit_code(self) -> int:
         """Wait for the end."""

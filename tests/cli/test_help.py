@@ -78,7 +78,7 @@ def test_every_option_of_the_whole_program_is_on_the_page() -> None:
 
 def test_help_imports_nothing_heavy() -> None:
     heavy = {"sqlalchemy", "alembic", "rich", "orjson", "sqlite3", "prompt_toolkit", "matplotlib"}
-    for args in (["--help"], ["forecast", "--help"], ["migrate", "upgrade", "--help"]):
+    for args in (["--help"], ["query", "--help"], ["forecast", "--help"], ["migrate", "upgrade", "--help"]):
         script = (
             "import sys\nfrom ttlstore.cli import cli\n"
             f"cli({args}, standalone_mode=False)\n"

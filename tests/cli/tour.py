@@ -44,13 +44,14 @@ class Session:
 
     def type(self, line: str) -> str:
         """What a line of the shell prints: commands with pipes between them, and perhaps a file at the end."""
-        line, _, file = line.partition(" > ")
-        *before, last = line.split(" | ")
+        words = shlex.split(line)
+        file = words.pop() if words[-2:-1] == [">"] else None
+        *before, last = _split(words[:-1] if file else words, "|")
         text, shown = "", ""
         for command in before:
-            text, errors, _ = self._run(shlex.split(command), text)
+            text, errors, _ = self._run(command, text)
             shown += errors
-        text, errors, both = self._run(shlex.split(last), text)
+        text, errors, both = self._run(last, text)
         if file:
             Path(file).write_text(text)
         shown += errors if file else both
@@ -72,6 +73,16 @@ class Session:
         return stdout, "", stdout
 
 
+def _split(words: list[str], separator: str) -> list[list[str]]:
+    parts: list[list[str]] = [[]]
+    for word in words:
+        if word == separator:
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts
+
+
 @contextmanager
 def session() -> Iterator[Session]:
     """A session in a new folder, in UTC."""
@@ -82,7 +93,8 @@ def session() -> Iterator[Session]:
         patch.dict(os.environ, {"TZ": "UTC"}),
         patch("ttlstore.cli.opening.clock", made.clock),
     ):
-        os.environ.pop("TTLSTORE_DB", None)
+        for variable in ("TTLSTORE_DB", "COLUMNS"):
+            os.environ.pop(variable, None)
         time.tzset()
         os.chdir(folder)
         try:

@@ -210,3 +210,7 @@ def _write_in_a_thread(collection: Collection, failures: list[str]) -> None:
         collection.upsert({"id": "of another thread", "n": 0, "ttl": -1})
     except ttlstore.TtlStoreError as error:
         failures.append(repr(error))
+
+
+def wait_to_be_killed() -> None:
+    threading.Event().wait()

@@ -34,6 +34,7 @@ COMMANDS = {
         "recover": "recover",
     },
     "Insight": {
+        "query": "query",
         "stats": "stats",
         "forecast": "forecast",
     },
@@ -100,7 +101,7 @@ class Cli(click.Group):
 @click.group(
     cls=Cli,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="DB is a path or a URL such as sqlite:///app.db; it may be left out where TTLSTORE_DB is set.",
+    epilog="DB is a path, or a URL such as postgresql://user@host/app; it may be left out where TTLSTORE_DB is set.",
 )
 @click.version_option(package_name="ttlstore", prog_name="ttlstore", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")

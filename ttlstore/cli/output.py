@@ -1,6 +1,7 @@
 """What the commands print: tables for people, JSON and CSV for programs."""
 
 import csv
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -31,7 +32,7 @@ def format_option(function: F) -> F:
 
 
 def console(*, stderr: bool = False) -> "Console":
-    """The terminal, or what stands in for it: without colours and as wide as need be."""
+    """The terminal, or what stands in for it: without colours and as wide as need be, or as COLUMNS says."""
     from rich.console import Console
 
     class PipeConsole(Console):
@@ -39,7 +40,7 @@ def console(*, stderr: bool = False) -> "Console":
             raise BrokenPipeError  # rich would end the program with an error
 
     stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() else PIPE_WIDTH
+    width = None if stream.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
     return PipeConsole(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
 
 

@@ -1,6 +1,7 @@
 """Commands on the whole store."""
 
 import os
+import shlex
 
 import click
 
@@ -24,7 +25,7 @@ def init_command(db: str) -> None:
 
     before, after = migrate.init(db)
     if before.revision is None:
-        click.echo(f"created {after.store}; next: ttlstore create {after.store} NAME --ttl 90d")
+        click.echo(f"created {after.store}; next: ttlstore create {shlex.quote(after.store)} NAME --ttl 90d")
     elif before == after:
         click.echo(f"{after.store} is up to date (schema {after.revision})")
     else:

@@ -35,7 +35,7 @@ def table(rows: Sequence[Row], width: int) -> "RenderableType":
     made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, GAP - 1, 0, 0))
     for (title, value), fitting in zip(rows[0].items(), widths, strict=True):
         made.add_column(
-            title,
+            cell(title),
             width=fitting,
             justify="right" if isinstance(value, int | RightAligned) else "left",
             no_wrap=isinstance(value, Cut),
@@ -47,14 +47,14 @@ def table(rows: Sequence[Row], width: int) -> "RenderableType":
 
 
 def _widths(rows: Sequence[Row], width: int) -> list[int] | None:
-    """The widths of the columns; None: they cannot fit. Each has what it must have, and from the left what it likes."""
+    """The widths of the columns; None: they cannot fit. Each has what it must have, and they share the rest."""
     from rich.cells import cell_len
 
     wanted, needed = [], []
     for title, first in rows[0].items():
         texts = [cell(row[title]) for row in rows]
-        wanted.append(max(map(cell_len, (title, *texts))))
-        words = [cell_len(word) for word in title.split()]
+        wanted.append(max(map(cell_len, (cell(title), *texts))))
+        words = [cell_len(word) for word in cell(title).split()]
         if isinstance(first, Wrapped):
             words += [min(cell_len(word), NARROW) for text in texts for word in text.split()]
         elif isinstance(first, Cut):
@@ -65,11 +65,13 @@ def _widths(rows: Sequence[Row], width: int) -> list[int] | None:
     spare = width - sum(needed) - GAP * (len(needed) - 1)
     if spare < 0:
         return None
-    widths = []
-    for least, most in zip(needed, wanted, strict=True):
-        more = min(most - least, spare)
-        spare -= more
-        widths.append(least + more)
+    widths = needed
+    while spare and (growing := [index for index, width in enumerate(widths) if width < wanted[index]]):
+        share = max(spare // len(growing), 1)
+        for index in growing:
+            more = min(share, spare, wanted[index] - widths[index])
+            widths[index] += more
+            spare -= more
     return widths
 
 
@@ -79,8 +81,8 @@ def _one_by_one(rows: Sequence[Row]) -> str:
 
 def facts(row: Row) -> list[str]:
     """Named values, a line each."""
-    width = max(map(len, row))
-    return [f"{name:<{width}}  {cell(value)}" for name, value in row.items()]
+    width = max(len(cell(name)) for name in row)
+    return [f"{cell(name):<{width}}  {cell(value)}" for name, value in row.items()]
 
 
 def cell(value: object) -> str:

@@ -76,6 +76,12 @@ class Engine(Protocol):
         None if a lock is taken.
         """
 
+    def remove(self, statement: Prepared, values: Values) -> list[int] | None:
+        """Delete without waiting, in a transaction of its own, and tell the places (`seq`) of the rows.
+
+        None if a lock is taken.
+        """
+
     def change(self, statement: Prepared, values: Values) -> int:
         """Write inside `writing()`, and tell how many rows were changed."""
 
@@ -108,6 +114,9 @@ class Engine(Protocol):
 
     def others_write(self) -> bool:
         """Whether another connection has written since this thread last asked, or waits to."""
+
+    def pack(self, first: int, last: int) -> int | None:
+        """Write the rows between two places anew, side by side, without waiting; tells how many, None if locked."""
 
     def give_back(self, pages: int) -> int | None:
         """Return some unused pages to the file system, without waiting; tells how many, None if the lock is taken."""

@@ -133,6 +133,16 @@ class PostgresEngine:
                     return None
                 raise self._translated(error, connection) from error
 
+    def remove(self, statement: Prepared, values: Values) -> list[int] | None:
+        with self._some() as connection:
+            connection.own_writes += 1
+            try:
+                return [row[0] for row in connection.cursor.execute(statement.sql, statement.arrange(values))]
+            except psycopg.Error as error:
+                if is_busy(error) or isinstance(error, psycopg.errors.ForeignKeyViolation):
+                    return None
+                raise self._translated(error, connection) from error
+
     def change(self, statement: Prepared, values: Values) -> int:
         connection = self._in_transaction()
         return self._run(connection, statement.sql, statement.arrange(values)).rowcount
@@ -387,6 +397,9 @@ class PostgresEngine:
             others = transactions - connection.transactions - connection.own_writes
             connection.transactions, connection.own_writes = transactions, 0
             return others > 0
+
+    def pack(self, first: int, last: int) -> int | None:
+        return 0  # PostgreSQL fills the gaps with what is written next
 
     def give_back(self, pages: int) -> int | None:
         return 0  # PostgreSQL's own vacuum makes the space of deleted rows free for others

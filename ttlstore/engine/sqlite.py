@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy
 from sqlalchemy.dialects.sqlite import insert
@@ -18,17 +18,20 @@ from ttlstore.engine.json import Json
 from ttlstore.engine.sqlite_connections import Connection, Connections
 from ttlstore.engine.sqlite_file import APPLICATION_ID, inspect_file
 from ttlstore.engine.sqlite_json import SqliteJson
-from ttlstore.engine.sqlite_patience import Patience, is_busy
+from ttlstore.engine.sqlite_packing import pack
+from ttlstore.engine.sqlite_patience import DRIVER_ERRORS, Patience, is_busy
 from ttlstore.engine.turn import turn
 from ttlstore.errors import (
     CannotOpen,
     StoreBusy,
-    StoreCorrupt,
     StoreFailed,
+    StoreFull,
 )
 from ttlstore.schema import index_prefix
 from ttlstore.statements import Prepared, Statements, Values, preparing_for
 from ttlstore.ttl import Clock, moment
+
+T = TypeVar("T")
 
 OLDEST_SQLITE = (3, 38, 0)  # the first whose JSON functions are always there
 BACKUP_PAGES = 1024  # copied between two reports: 4 MiB, some milliseconds
@@ -81,7 +84,7 @@ class SqliteEngine:
         self.json: Json = json
         self._path = None if path is None else os.path.abspath(path)
         self._busy_timeout = busy_timeout
-        self._patience = Patience(self.name, busy_timeout)
+        self._patience = Patience(self.name, self._path, busy_timeout)
         if self._path is not None:
             inspect_file(self._path, create=create)
         self._connections = Connections(self.name, self._path, durability, self._patience, read_only=read_only)
@@ -98,7 +101,7 @@ class SqliteEngine:
             raise self._patience.exhausted()
         try:
             return connection.raw.execute(statement.sql, arranged).fetchone()  # type: ignore[no-any-return]
-        except sqlite3.Error as error:
+        except DRIVER_ERRORS as error:
             if not is_busy(error):
                 raise self._patience.translated(error) from error
             rows = self._patience.run(lambda: connection.raw.execute(statement.sql, arranged).fetchall())
@@ -124,7 +127,7 @@ class SqliteEngine:
             cursor = self._patience.run(lambda: raw.execute(statement.sql, statement.arrange(values)))
             try:
                 yield from cursor
-            except sqlite3.Error as error:
+            except DRIVER_ERRORS as error:
                 raise self._patience.translated(error) from error
             finally:
                 cursor.close()
@@ -155,7 +158,7 @@ class SqliteEngine:
                 elif connection.raw.in_transaction:
                     self._roll_back(connection, "ROLLBACK")  # or the write would be part of what a signal left behind
                 return connection.raw.execute(statement.sql, statement.arrange(values)).rowcount
-        except sqlite3.Error as error:
+        except DRIVER_ERRORS as error:
             if is_busy(error):
                 return None
             raise self._patience.translated(error) from error
@@ -166,6 +169,10 @@ class SqliteEngine:
                 except RuntimeError:
                     pass  # it was not acquired
 
+    def remove(self, statement: Prepared, values: Values) -> list[int] | None:
+        arranged = statement.arrange(values)
+        return self._unless_busy(lambda raw: [row[0] for row in raw.execute(statement.sql, arranged)])
+
     def change(self, statement: Prepared, values: Values) -> int:
         return self.change_many(statement, [values])
 
@@ -175,7 +182,7 @@ class SqliteEngine:
             with connection.lock:
                 self._require_transaction(connection)
                 return connection.raw.executemany(statement.sql, map(statement.arrange, rows)).rowcount
-        except sqlite3.Error as error:
+        except DRIVER_ERRORS as error:
             raise self._patience.translated(error) from error
 
     # --- indexes ----------------------------------------------------------------------------------------------------
@@ -287,7 +294,7 @@ class SqliteEngine:
                         connection.raw.execute(statement)
             except sqlite3.ProgrammingError:
                 pass  # a closed connection has none
-            except sqlite3.Error as error:
+            except DRIVER_ERRORS as error:
                 if "no such savepoint" not in str(error):  # a signal came when it was released
                     raise self._patience.translated(error) from error
 
@@ -371,7 +378,7 @@ class SqliteEngine:
     def _copy(self, raw: sqlite3.Connection, path: str, progress: Progress) -> None:
         try:
             target = sqlite3.connect(path, isolation_level=None)
-        except sqlite3.Error as error:
+        except DRIVER_ERRORS as error:
             raise CannotOpen(f"{path} cannot be made: {error}") from error
         with closing(target):
             source = raw if self._path is None else self._connections.open()
@@ -381,16 +388,14 @@ class SqliteEngine:
                 source.execute("SELECT count(*) FROM sqlite_master").fetchone()
                 source.backup(target, pages=BACKUP_PAGES, progress=lambda _, left, total: progress(total - left, total))
                 target.execute("PRAGMA journal_mode = WAL")
-                problems = [row[0] for row in target.execute("PRAGMA quick_check") if row[0] != "ok"]
-            except sqlite3.Error as error:
-                raise self._patience.translated(error) from error
+            except DRIVER_ERRORS as error:
+                room = Patience(path, os.path.abspath(path), self._busy_timeout).translated(error)
+                raise (room if isinstance(room, StoreFull) else self._patience.translated(error)) from error
             finally:
                 if source is raw:
                     source.rollback()
                 else:
                     source.close()
-        if problems:
-            raise StoreCorrupt(f"{self.name} is damaged and was not copied: {problems[0]}")
 
     # --- housekeeping -----------------------------------------------------------------------------------------------
 
@@ -403,6 +408,7 @@ class SqliteEngine:
             return
         with self._connections.another() as raw:
             raw.execute("PRAGMA synchronous = NORMAL")
+            raw.execute("PRAGMA temp_store = MEMORY")
             raw.execute("PRAGMA wal_autocheckpoint = 0")  # it would come on top of a statement that must be short
             yield
 
@@ -422,17 +428,26 @@ class SqliteEngine:
         connection.version = version
         return changed or bool(self._connections.writers)
 
+    def pack(self, first: int, last: int) -> int | None:
+        return 0 if self._path is None else self._unless_busy(lambda raw: pack(raw, first, last))
+
     def give_back(self, pages: int) -> int | None:
+        def shrink(raw: sqlite3.Connection) -> int:
+            before = self.space().free_pages
+            # Not execute(): it takes a single step of a statement without columns, and a step is a page.
+            raw.executescript(f"PRAGMA incremental_vacuum({pages})")
+            return before - self.space().free_pages
+
+        return self._unless_busy(shrink)
+
+    def _unless_busy(self, action: Callable[[sqlite3.Connection], T]) -> T | None:
         if not self._connections.write_lock.acquire(False):
             return None
         connection = self._connections.mine()
         try:
             with connection.lock:
-                before = self.space().free_pages
-                # Not execute(): it takes a single step of a statement without columns, and a step is a page.
-                connection.raw.executescript(f"PRAGMA incremental_vacuum({pages})")
-                return before - self.space().free_pages
-        except sqlite3.Error as error:
+                return action(connection.raw)
+        except DRIVER_ERRORS as error:
             if is_busy(error):
                 return None
             raise self._patience.translated(error) from error

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ttlstore import forks
 from ttlstore.engine import Durability
-from ttlstore.engine.sqlite_patience import Patience
+from ttlstore.engine.sqlite_patience import DRIVER_ERRORS, Patience
 from ttlstore.errors import StoreClosed, StoreFailed, TtlStoreError
 
 CACHE_KIB = 16_384  # of pages for each connection; SQLite's own 2 MiB are little for an index of a million documents
@@ -140,7 +140,7 @@ class Connections:
                 check_same_thread=False,
                 cached_statements=STATEMENT_CACHE,
             )
-        except sqlite3.Error as error:
+        except DRIVER_ERRORS as error:
             raise self._patience.translated(error) from error
         try:
             # Patiently: even these look into the file, and another process that closes it locks it for a moment.

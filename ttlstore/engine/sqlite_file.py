@@ -1,11 +1,16 @@
 """Whose file is this? Answered from its first bytes, because merely opening it with SQLite can change it."""
 
+import errno
 import os
 import stat
+import tempfile
 
 from ttlstore.errors import CannotOpen, NotAStore
 
 APPLICATION_ID = 0x74746C73  # "ttls", in the header of every store
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_ROOM_BYTES = 32 * 1024  # SQLite's largest step: by which it makes the file of the memory that processes share longer
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
@@ -50,3 +55,17 @@ def _check_header(path: str, header: bytes) -> None:
         raise NotAStore(f"{path} is not a ttlstore: it is not an SQLite database; it was left as it is")
     if int.from_bytes(header[_APPLICATION_ID_AT : _APPLICATION_ID_AT + 4]) != APPLICATION_ID:
         raise NotAStore(f"{path} is an SQLite database of another application; it was left as it is")
+
+
+def has_room(path: str) -> bool:
+    """Whether a file beside this one can be as long as it and its log, and then some.
+
+    SQLite knows no other full disk than one without a free block: a quota, or a limit on the size of files, is to it a
+    failure like that of a broken disk.
+    """
+    try:
+        longest = max(os.path.getsize(file) for file in (path, f"{path}-wal") if os.path.exists(file))
+        with tempfile.TemporaryFile(dir=os.path.dirname(path)) as file:
+            return os.pwrite(file.fileno(), bytes(_ROOM_BYTES), longest) == _ROOM_BYTES
+    except OSError as error:
+        return error.errno not in _NO_ROOM

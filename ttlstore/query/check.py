@@ -60,7 +60,7 @@ class _Checker:
                 self.parameters.setdefault(count.name, count)
         if isinstance(query.projection, Star):
             _check_star(query)
-        if aggregates(query):
+        elif aggregates(query):
             own = names - outer if query.sources else frozenset[str]()
             for expression in (*_projected(query), *_orders(query)):
                 _check_grouped(expression, query, own)
@@ -124,7 +124,7 @@ def _check_star(query: Query) -> None:
         raise Mistake(at, "SELECT * needs a FROM")
     if len(query.sources) > 1:
         raise Mistake(at, "SELECT * is for one source, and this query has a JOIN: name what to select")
-    if query.group_by:
+    if aggregates(query):
         raise Mistake(at, "SELECT * is not for groups: select what is grouped by, and aggregates")
 
 

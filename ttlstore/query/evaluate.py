@@ -4,7 +4,9 @@ A query whose WHERE, ORDER BY, TOP or OFFSET was done elsewhere is evaluated by 
 `dataclasses.replace(query, where=None)`.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from operator import itemgetter
 
@@ -17,6 +19,7 @@ from ttlstore.query.expressions import (
     Evaluator,
     ExpressionCompiler,
     Row,
+    RowBudget,
     Scope,
     Subquery,
     object_maker,
@@ -28,7 +31,6 @@ from ttlstore.query.syntax import (
     Aggregate,
     Derived,
     Each,
-    Expression,
     Fields,
     Literal,
     Parameter,
@@ -50,18 +52,10 @@ def evaluate(query: Query, documents: Documents, parameters: Mapping[str, Value]
 
     `parameters` is what `parameters.bind` gave. Raises QueryError, also while the results are taken.
     """
-    binding = Binding(query.text, parameters, now_ms)
-    results = _compile(query, EMPTY, binding, documents)
+    binding = Binding(query.text, parameters, now_ms, RowBudget())
+    with _no_recursion():
+        results = _compile(query, EMPTY, binding, documents)
     return _guarded(results(()))
-
-
-def compile_condition(
-    condition: Expression, alias: str, parameters: Mapping[str, Value], now_ms: int, text: str = ""
-) -> Callable[[Value], bool]:
-    """Whether a condition on one alias holds for what the alias stands for."""
-    scope = EMPTY.plus(alias)
-    evaluator = ExpressionCompiler(scope, Binding(text, parameters, now_ms), _compile).compile(condition)
-    return lambda value: evaluator((value,)) is True
 
 
 def count_of(node: Literal | Parameter, parameters: Mapping[str, Value], text: str) -> int:
@@ -74,12 +68,18 @@ def count_of(node: Literal | Parameter, parameters: Mapping[str, Value], text: s
     return value
 
 
-def _guarded(results: Iterator[Value]) -> Iterator[Value]:
+@contextmanager
+def _no_recursion() -> Iterator[None]:
+    """What is compared comes from documents, whose depth no check of the query limits."""
     try:
-        yield from results
+        yield
     except RecursionError:
-        # What is compared comes from documents, whose depth no check of the query limits.
-        raise QueryError("the values are nested too deep to be evaluated") from None
+        raise QueryError("the query or its values are nested too deep to be evaluated") from None
+
+
+def _guarded(results: Iterator[Value]) -> Iterator[Value]:
+    with _no_recursion():
+        yield from results
 
 
 # --- the stages of a query ------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def _compile(query: Query, outer: Scope, binding: Binding, documents: Documents 
         values: Iterator[Value] = (value for row in rows if (value := project(row)) is not UNDEFINED)
         if query.distinct:
             values = _distinct(values)
-        return values if limit is None else islice(values, skip, skip + limit)
+        return values if limit is None else islice(values, min(skip, sys.maxsize), min(skip + limit, sys.maxsize))
 
     return results
 
@@ -132,18 +132,30 @@ def _source(
         results = _compile(source.query, scope, binding, documents)
         if source.each:
             return lambda rows: (
-                (*row, item) for row in rows for value in results(row) if type(value) is list for item in value
+                (*row, item)
+                for row in rows
+                for value in results(row)
+                if type(value) is list
+                for item in binding.budget.spent(value)
             )
         return lambda rows: ((*row, checked_value("the subquery", value)) for row in rows for value in results(row))
+    budget = binding.budget
     if documents is not None:
-        found = path_getter(0, source.path.steps)
-        starts: Evaluator = lambda row: (found((document,)) for document in documents)  # noqa: E731
+        at_path = path_getter(0, source.path.steps)
+
+        def starts(row: Row) -> Iterator[Value]:
+            for document in documents:
+                budget.renew()
+                yield at_path((document,))
     else:
-        only = path_getter(scope.aliases[source.path.alias], source.path.steps)
-        starts = lambda row: (only(row),)  # noqa: E731
+        of_row = path_getter(scope.aliases[source.path.alias], source.path.steps)
+
+        def starts(row: Row) -> Iterator[Value]:
+            yield of_row(row)
+
     if isinstance(source, Each):
         return lambda rows: (
-            (*row, item) for row in rows for value in starts(row) if type(value) is list for item in value
+            (*row, item) for row in rows for value in starts(row) if type(value) is list for item in budget.spent(value)
         )
     return lambda rows: ((*row, value) for row in rows for value in starts(row) if value is not UNDEFINED)
 

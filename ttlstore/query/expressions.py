@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from ttlstore.errors import QueryError
 from ttlstore.query.functions import FUNCTIONS
 from ttlstore.query.functions.size import checked_value
 from ttlstore.query.like import compile_like
@@ -55,6 +56,28 @@ class Scope:
 EMPTY = Scope({}, 0, {})
 
 
+MAX_ROWS = 10_000_000  # that JOINs and subqueries make of one document: some seconds
+
+
+class RowBudget:
+    """How many rows may still be made of a document. Five JOINs over 1,000 elements would make 10^15, and hang."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = MAX_ROWS
+
+    def renew(self) -> None:
+        self._left = MAX_ROWS
+
+    def spent(self, elements: list[Value]) -> list[Value]:
+        """The elements, each of which will be a row. Raises QueryError."""
+        self._left -= len(elements)
+        if self._left < 0:
+            raise QueryError(f"the JOINs and subqueries make more than {MAX_ROWS} rows of one document")
+        return elements
+
+
 @dataclass(frozen=True, slots=True)
 class Binding:
     """What a query is run with: its text for errors, the values of its parameters, the time."""
@@ -62,6 +85,7 @@ class Binding:
     text: str
     parameters: Mapping[str, Value]
     now_ms: int
+    budget: RowBudget
 
 
 class ExpressionCompiler:
@@ -195,13 +219,19 @@ class ExpressionCompiler:
         escape = self.compile(node.escape) if node.escape is not None else None
         negated = node.negated
 
+        def matcher(row: Row) -> Callable[[str], bool] | None:
+            wanted, sign = pattern(row), None if escape is None else escape(row)
+            if type(wanted) is not str or not (sign is None or type(sign) is str):
+                return None
+            return compile_like(wanted, sign)
+
+        constant = all(part is None or self._constant(part) is not None for part in (node.pattern, node.escape))
+        always = matcher(()) if constant else None
+
         def evaluate(row: Row) -> Value:
-            value, wanted = operand(row), pattern(row)
-            sign = None if escape is None else escape(row)
-            if type(value) is not str or type(wanted) is not str or not (sign is None or type(sign) is str):
-                return UNDEFINED
-            matches = compile_like(wanted, sign)
-            return UNDEFINED if matches is None else matches(value) is not negated
+            value = operand(row)
+            matches = always if constant else matcher(row)
+            return UNDEFINED if matches is None or type(value) is not str else matches(value) is not negated
 
         return evaluate
 

@@ -1,25 +1,51 @@
-"""LIKE: % is any text, _ any character, [a-f] one of a set, [^a-f] one of none. Linear in pattern times text."""
+"""LIKE: % is any text, _ any character, [a-f] one of a set, [^a-f] one of none.
 
+Not one regular expression, whose backtracking takes ages for `%a%a%a%a%b`: each piece between two % is sought from
+where the last one ended, and never again.
+"""
+
+import re
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Final
 
-Matcher = Callable[[str], bool]
-CharacterTest = Callable[[str], bool]
-_ANY_TEXT = None  # the token of %
+from ttlstore.errors import QueryError
+
+MAX_WILD = 1000  # characters of a piece that has _ or [ ]; it is tried at every place of a text
+
+_ANY_TEXT: Final = None  # the token of %
+_Token = str | re.Pattern[str] | None  # a character, a test of one, any text
+_ANY_CHARACTER: Final = re.compile(".", re.DOTALL)
 
 
 @lru_cache(maxsize=256)
-def compile_like(pattern: str, escape: str | None = None) -> Matcher | None:
-    """Whether a text fits the pattern; None if `escape` is not one character."""
+def compile_like(pattern: str, escape: str | None = None) -> Callable[[str], bool] | None:
+    """Whether a text fits the pattern; None if `escape` is not one character. Raises QueryError."""
     if escape is not None and len(escape) != 1:
         return None
-    tokens = _tokens(pattern, escape)
-    literal = "".join(token for token in tokens if isinstance(token, str))
-    if len(tokens) == len(literal):
-        return lambda text: text == literal
-    if len(tokens) == len(literal) + 1 and tokens[-1] is _ANY_TEXT:
-        return lambda text: text.startswith(literal)
-    return lambda text: _matches(text, tokens)
+    pieces: list[list[str | re.Pattern[str]]] = [[]]
+    for token in _tokens(pattern, escape):
+        if token is _ANY_TEXT:
+            pieces.append([])
+        else:
+            pieces[-1].append(token)
+    first, *rest = map(_Piece, pieces)
+    if not rest:
+        return lambda text: len(text) == first.length and first.stands(text, 0)
+    *middle, last = rest
+
+    def matches(text: str) -> bool:
+        position, end = first.length, len(text) - last.length
+        if position > end or not first.stands(text, 0) or not last.stands(text, end):
+            return False
+        for piece in middle:
+            found = piece.find(text, position, end)
+            if found < 0:
+                return False
+            position = found + piece.length
+        return True
+
+    return matches
 
 
 def like_prefix(pattern: str, escape: str | None = None) -> tuple[str, bool] | None:
@@ -35,7 +61,31 @@ def like_prefix(pattern: str, escape: str | None = None) -> tuple[str, bool] | N
     return prefix, tokens[length:] == [_ANY_TEXT]
 
 
-_Token = str | CharacterTest | None
+class _Piece:
+    """Characters and tests of characters, one after the other."""
+
+    def __init__(self, tokens: list[str | re.Pattern[str]]) -> None:
+        self.length = len(tokens)
+        self._text = "".join(token for token in tokens if isinstance(token, str))
+        self._pattern: re.Pattern[str] | None = None
+        if len(self._text) < self.length:
+            if self.length > MAX_WILD:
+                raise QueryError(
+                    f"a part of a LIKE pattern with _ or [ ] has at most {MAX_WILD} characters, got {self.length}"
+                )
+            tests = (re.escape(token) if isinstance(token, str) else token.pattern for token in tokens)
+            self._pattern = re.compile("".join(tests), re.DOTALL)
+
+    def stands(self, text: str, at: int) -> bool:
+        if self._pattern is None:
+            return text.startswith(self._text, at)
+        return self._pattern.match(text, at) is not None
+
+    def find(self, text: str, start: int, end: int) -> int:
+        if self._pattern is None:
+            return text.find(self._text, start, end)
+        found = self._pattern.search(text, start, end)
+        return -1 if found is None else found.start()
 
 
 def _tokens(pattern: str, escape: str | None) -> list[_Token]:
@@ -51,54 +101,26 @@ def _tokens(pattern: str, escape: str | None) -> list[_Token]:
             if not tokens or tokens[-1] is not _ANY_TEXT:
                 tokens.append(_ANY_TEXT)
         elif char == "_":
-            tokens.append(lambda _: True)
+            tokens.append(_ANY_CHARACTER)
         elif char == "[" and (end := pattern.find("]", position + 1)) > 0:
-            tokens.append(_character_test(pattern[position:end]))
+            tokens.append(_one_of(pattern[position:end]))
             position = end + 1
         else:
             tokens.append(char)
     return tokens
 
 
-def _character_test(inside: str) -> _Token:
-    """What stands between brackets: characters and ranges of them."""
+def _one_of(inside: str) -> str | re.Pattern[str]:
+    """What stands between brackets: characters and ranges of them, or all but those after a ^."""
     if len(inside) == 1:
         return inside
     excluded = inside.startswith("^")
-    if excluded:
-        inside = inside[1:]
-    singles: set[str] = set()
-    ranges: list[tuple[str, str]] = []
-    position = 0
-    while position < len(inside):
-        if inside[position + 1 : position + 2] == "-" and position + 2 < len(inside):
-            ranges.append((inside[position], inside[position + 2]))
-            position += 3
-        else:
-            singles.add(inside[position])
-            position += 1
-
-    def test(char: str) -> bool:
-        return (char in singles or any(low <= char <= high for low, high in ranges)) is not excluded
-
-    return test
-
-
-def _matches(text: str, tokens: list[_Token]) -> bool:
-    """On a mismatch, only the last % is tried one character further: what earlier ones took needs no second look."""
-    here = token = 0
-    restart_here = restart_token = -1
-    while here < len(text):
-        wanted = tokens[token] if token < len(tokens) else ""
-        if token < len(tokens) and wanted is _ANY_TEXT:
-            restart_here, restart_token = here, token
-            token += 1
-        elif text[here] == wanted or (callable(wanted) and wanted(text[here])):
-            here += 1
-            token += 1
-        elif restart_token >= 0:
-            restart_here += 1
-            here, token = restart_here, restart_token + 1
-        else:
-            return False
-    return all(rest is _ANY_TEXT for rest in tokens[token:])
+    parts = re.findall("(.)-(.)|(.)", inside[excluded:], re.DOTALL)
+    allowed = "".join(
+        re.escape(single) if single else f"{re.escape(low)}-{re.escape(high)}"
+        for low, high, single in parts
+        if single or low <= high
+    )
+    if allowed:
+        return re.compile(f"[{'^' * excluded}{allowed}]")
+    return _ANY_CHARACTER if excluded else re.compile("(?!)")

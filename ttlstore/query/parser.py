@@ -16,19 +16,23 @@ if TYPE_CHECKING:
 
 MAX_LENGTH = 256 * 1024  # characters; the reference's limit
 CACHED = 512  # texts; applications have some dozens, with parameters for what changes
+CACHED_LENGTH = 4096  # characters; longer texts are made by programs, and seldom the same twice
 
-_SELECT = re.compile(r"(?:\s+|--[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)*+SELECT\b", re.IGNORECASE)
+_SELECT = re.compile(r"(?:\s+|--[^\n]*|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/)*+SELECT\b", re.IGNORECASE)
 
 
-@lru_cache(maxsize=CACHED)
 def parse(text: str) -> Query:
     """The query that a text says. One that does not start with SELECT is a condition on `c`. Raises QueryError."""
     if not isinstance(text, str):
         raise QueryError(f"a query is a string, got {shown(text)}")
-    if len(text) > MAX_LENGTH:
-        raise QueryError(
-            f"a query has at most {MAX_LENGTH} characters, got {len(text)}: pass long values as parameters"
-        )
+    if len(text) <= CACHED_LENGTH:
+        return _parse_once(text)
+    if len(text) <= MAX_LENGTH:
+        return _parse(text)
+    raise QueryError(f"a query has at most {MAX_LENGTH} characters, got {len(text)}: pass long values as parameters")
+
+
+def _parse(text: str) -> Query:
     if not text.strip():
         raise QueryError('the query is empty: write a SELECT, or a condition such as "c.total > 10"')
     try:
@@ -40,6 +44,9 @@ def parse(text: str) -> Query:
         return replace(query, parameters=check(query), text=text)
     except Mistake as mistake:
         raise located(text, mistake.at, mistake.message) from None
+
+
+_parse_once = lru_cache(maxsize=CACHED)(_parse)
 
 
 def _tree(text: str) -> Query:
