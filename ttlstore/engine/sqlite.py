@@ -77,6 +77,7 @@ class SqliteEngine:
         self.name = path or ":memory:"
         self.description = f"SQLite {sqlite3.sqlite_version}"
         self.dialect = "sqlite"
+        self.distant = False
         self.script_begins: tuple[str, ...] = ()
         self.statements = _statements()
         self.prepare = prepare
