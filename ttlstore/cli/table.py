@@ -47,7 +47,7 @@ def table(rows: Sequence[Row], width: int) -> "RenderableType":
 
 
 def _widths(rows: Sequence[Row], width: int) -> list[int] | None:
-    """The widths of the columns; None: they cannot fit. Each has what it must have, and from the left what it likes."""
+    """The widths of the columns; None: they cannot fit. Each has what it must have, and they share the rest."""
     from rich.cells import cell_len
 
     wanted, needed = [], []
@@ -65,11 +65,13 @@ def _widths(rows: Sequence[Row], width: int) -> list[int] | None:
     spare = width - sum(needed) - GAP * (len(needed) - 1)
     if spare < 0:
         return None
-    widths = []
-    for least, most in zip(needed, wanted, strict=True):
-        more = min(most - least, spare)
-        spare -= more
-        widths.append(least + more)
+    widths = needed
+    while spare and (growing := [index for index, width in enumerate(widths) if width < wanted[index]]):
+        share = max(spare // len(growing), 1)
+        for index in growing:
+            more = min(share, spare, wanted[index] - widths[index])
+            widths[index] += more
+            spare -= more
     return widths
 
 
