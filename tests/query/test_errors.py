@@ -7,6 +7,7 @@ import pytest
 
 from tests.query.asking import ask
 from ttlstore import QueryError
+from ttlstore.query.check import MAX_DEPTH
 from ttlstore.query.parser import MAX_LENGTH, parse
 
 # The query with ⌃ before the spot, and the message.
@@ -76,11 +77,23 @@ SPOTS = [
         "SELECT COUNT(1), ⌃EXISTS(SELECT VALUE x FROM x IN c.items) AS e FROM c",
         "a subquery beside aggregates cannot see single rows: put it into GROUP BY",
     ),
+    (
+        "SELECT MAX(c.a), (⌃SELECT VALUE 1 FROM (SELECT VALUE 1 WHERE c.b) AS x) AS e FROM c",
+        "a subquery beside aggregates cannot see single rows: put it into GROUP BY",
+    ),
+    (
+        "SELECT MAX(c.a), ⌃ARRAY(SELECT VALUE y FROM y IN (SELECT VALUE [1]) WHERE EXISTS(SELECT VALUE c)) FROM c",
+        "a subquery beside aggregates cannot see single rows: put it into GROUP BY",
+    ),
     # SELECT *
     ("SELECT ⌃*", "SELECT * needs a FROM"),
     (
         "SELECT ⌃* FROM c JOIN x IN c.items",
         "SELECT * is for one source, and this query has a JOIN: name what to select",
+    ),
+    (
+        "SELECT ⌃* FROM c ORDER BY COUNT(1)",
+        "SELECT * is not for groups: select what is grouped by, and aggregates",
     ),
     ("SELECT ⌃* FROM c GROUP BY c.a", "SELECT * is not for groups: select what is grouped by, and aggregates"),
     # numbers and strings
@@ -170,6 +183,18 @@ def test_a_query_that_is_wide_is_not_deep() -> None:
     assert ask(wide, [{"a": 4999}, {"a": 5000}]) == [{"a": 4999}]
     assert ask(f"c.a IN ({', '.join(map(str, range(5000)))})", [{"a": 4999}]) == [{"a": 4999}]
     assert ask("SELECT VALUE c" + ".a" * 5000 + " FROM c", [{"a": 1}]) == []
+
+
+def test_the_deepest_query_that_is_taken_can_be_run() -> None:
+    deepest = MAX_DEPTH - 1
+    for text in (
+        "SELECT VALUE " + "[" * deepest + "]" * deepest,
+        "SELECT VALUE " + "-(" * deepest + "c.n" + ")" * deepest + " FROM c",
+        "SELECT VALUE " + "(SELECT VALUE " * deepest + "1" + ")" * deepest,
+        "SELECT VALUE " + "ARRAY(SELECT VALUE " * deepest + "1" + ")" * deepest,
+        "SELECT VALUE x.n FROM " + "(SELECT * FROM " * deepest + "c" + ") AS x" * deepest,
+    ):
+        assert len(ask(text, [{"n": 1}])) == 1
 
 
 def test_values_that_are_nested_too_deep_to_compare_are_refused() -> None:
