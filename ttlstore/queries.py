@@ -296,6 +296,9 @@ def _statement(
     tested = condition(planned.test, json, planned.indexed)
     hint = json.use_key() if planned.by_id else json.use(planned.index)
     number = frames.number.filled(collection=f"{collection:d}", condition=tested.text, hint=hint)
+    if planned.gathered and planned.index is not None:
+        hint, text = json.gather(planned.index, collection, tested.text)
+        tested = tested._replace(text=text)
     unfinished = Statement(planned, tested, hint, _as_it_is(number), _as_it_is(number))
     return unfinished._replace(rows=_rows(frames, collection, unfinished))
 

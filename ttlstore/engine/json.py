@@ -71,6 +71,9 @@ class Json(Protocol):
     def use_key(self) -> str:
         """What tells the database to go by the documents' ids."""
 
+    def gather(self, index: str, collection: int, condition: str) -> tuple[str, str]:
+        """What to use, and a condition that means the same, for rows in another order than that of the index."""
+
     def create_index(self, name: str, collection: int, paths: tuple[Path, ...]) -> str:
         """The statement that makes an index over the keys of the paths, for documents of one collection alone."""
 

@@ -81,6 +81,9 @@ class PostgresJson:
     def use_key(self) -> str:
         return ""
 
+    def gather(self, index: str, collection: int, condition: str) -> tuple[str, str]:
+        return "", condition
+
     def create_index(self, name: str, collection: int, paths: tuple[Path, ...]) -> str:
         keys = ", ".join(key for path in paths for key in self._keys(path))
         # Not with collection_id as its first column: then every document of the store would be in it.

@@ -89,6 +89,12 @@ class SqliteJson:
     def use_key(self) -> str:
         return "INDEXED BY sqlite_autoindex_documents_1"  # SQLite's own name for that of the UNIQUE constraint
 
+    def gather(self, index: str, collection: int, condition: str) -> tuple[str, str]:
+        # The places of the rows, put in order, and then the rows: to sort the rows themselves takes up to seven times
+        # as long.
+        places = f"SELECT seq FROM documents INDEXED BY {index} WHERE collection_id = {collection:d} AND {condition}"
+        return "NOT INDEXED", f"{documents.name}.seq IN ({places})"
+
     def create_index(self, name: str, collection: int, paths: tuple[Path, ...]) -> str:
         keys = ", ".join(key for path in paths for key in self._keys(path))
         # Not with collection_id as its first column: then every document of the store would be in it.

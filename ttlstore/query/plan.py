@@ -62,6 +62,11 @@ class Plan:
     """Whether the database counts, and only the count comes back."""
 
     @cached_property
+    def gathered(self) -> bool:
+        """Whether the index finds the rows in another order than they are to come in."""
+        return self.index is not None and not self.ordered and not _equal(_parts(self.test)).issuperset(self.indexed)
+
+    @cached_property
     def in_steps(self) -> bool:
         """Whether every row has results of its own, in the order of the rows: so a page can go on after a row."""
         rest = self.rest
