@@ -110,7 +110,7 @@ class Queries:
         tests: tuple[Test, ...] = ()
         if partition is not UNSET:
             values = {**values, _PARTITION: encode_partition(partition), _PARTITION_VALUE: partition}
-            tests = _partition_tests(self._partition_path, kind_of(partition))
+            tests = _partition_tests(self._partition_path, kind_of(partition), self._engine.json)
         return Asked(query, values, kinds, tests)
 
     def _allowed_statement(self, asked: Asked, scan: bool) -> Statement:
@@ -327,13 +327,13 @@ def _as_it_is(sql: str) -> Prepared:
     return Prepared(sql, lambda values: values)
 
 
-def _partition_tests(path: Path, kind: Kind) -> tuple[Test, ...]:
+def _partition_tests(path: Path, kind: Kind, json: Json) -> tuple[Test, ...]:
     """Being in a partition; said of the property too, which may be indexed."""
     value = Operand(None, _PARTITION_VALUE)
     if path == ("id",):
         return (Compare(path, Rank.STRING, "=", value) if kind.rank is Rank.STRING else NEVER,)
     in_partition = InPartition(Operand(None, _PARTITION))
-    if kind.rank in (Rank.NUMBER, Rank.STRING) and kind.comparable:
+    if kind.rank in (Rank.NUMBER, Rank.STRING) and kind.comparable and json.reaches(path):
         return in_partition, Compare(path, kind.rank, "=", value)
     return (in_partition,)
 
