@@ -112,7 +112,7 @@ def completed(*words: str) -> list[str]:
 
 
 def test_commands_and_options_are_completed() -> None:
-    assert completed("co") == ["collections", "completion"]
+    assert completed("co") == ["collections", "copy", "completion"]
     assert completed("ls", "app.db", "carts", "--part") == ["--partition"]
 
 

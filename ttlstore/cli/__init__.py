@@ -44,6 +44,7 @@ COMMANDS = {
         "export": "transfer",
         "check": "stores",
         "backup": "stores",
+        "copy": "copying",
         "migrate": "migrate",
         "completion": "completion",
     },
