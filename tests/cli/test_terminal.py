@@ -214,6 +214,21 @@ def test_a_reader_that_has_seen_enough_is_no_error(many: str, command: tuple[str
     assert writing.wait() == 0
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+@pytest.mark.parametrize("command", ["info", "collections"])
+def test_an_output_that_cannot_be_written_is_said_on_one_line(db: str, command: str) -> None:
+    with open("/dev/full", "w") as full:
+        writing = spawn(command, db, stdout=full, stderr=subprocess.PIPE)
+        _, told = writing.communicate()
+    assert (writing.returncode, told) == (1, "Error: [Errno 28] No space left on device\n")
+
+
+def test_a_closed_output_is_no_error(db: str) -> None:
+    closed = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "ttlstore", "info", db]
+    done = subprocess.run(closed, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_an_export_can_be_piped_into_an_import(many: str) -> None:
     with ttlstore.open("other.db") as other:
         other.create_collection("carts")

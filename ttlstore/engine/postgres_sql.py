@@ -16,6 +16,7 @@ from ttlstore.schema import NOW_HOLDING, collections, documents, live
 from ttlstore.statements import (
     CONTENT,
     KEY,
+    Insertions,
     Prepare,
     Prepared,
     Statements,
@@ -115,10 +116,11 @@ class PostgresStatements(Statements):
     def __init__(self, prepare: Prepare) -> None:
         super().__init__(prepare, insert)
         self.read_to_change = prepare(_read_to_change(), *KEY, "now_holding", "collection")
-        upsert, create = _insertions_of_many()
+        upsert, create, copy = _insertions_of_many()
         self._of_many = {
             self.upsert.sql: prepare(upsert, *ALL_ROWS, "collection"),
             self.create.sql: prepare(create, *ALL_ROWS, "collection", "now_holding"),
+            self.copy.sql: prepare(copy, *ALL_ROWS, "collection"),
         }
 
     def of_many(self, statement: Prepared, rows: list[Values]) -> tuple[str, Values] | None:
@@ -183,7 +185,7 @@ def _read_to_change() -> Select[Any]:
     return select(held).select_from(collections.outerjoin(held, true())).where(this_collection)
 
 
-def _insertions_of_many() -> tuple[Insert, Insert]:
+def _insertions_of_many() -> Insertions:
     """As for one document, from parameters that hold the values of all rows."""
     columns = [documents.c[name] for name in (*KEY, *CONTENT)]
     lists = [bindparam(name, type_=ARRAY(column.type)) for name, column in zip(ALL_ROWS, columns, strict=True)]
