@@ -388,8 +388,10 @@ class SqliteEngine:
                 source.backup(target, pages=BACKUP_PAGES, progress=lambda _, left, total: progress(total - left, total))
                 target.execute("PRAGMA journal_mode = WAL")
             except DRIVER_ERRORS as error:
-                room = Patience(path, os.path.abspath(path), self._busy_timeout).translated(error)
-                raise (room if isinstance(room, StoreFull) else self._patience.translated(error)) from error
+                told = self._patience.translated(error)
+                if isinstance(told, StoreFull):
+                    told = StoreFull(f"there is no room left for {path}; nothing was written")
+                raise told from error
             finally:
                 if source is raw:
                     source.rollback()
