@@ -8,13 +8,16 @@ one thread is in a transaction, the others wait.
 import ctypes
 import sqlite3
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from math import inf
 from pathlib import Path
 
 from ttlstore import forks
 from ttlstore.engine import Durability
+from ttlstore.engine.sqlite_file import Identity, identity
 from ttlstore.engine.sqlite_patience import DRIVER_ERRORS, Patience
 from ttlstore.errors import StoreClosed, StoreFailed, TtlStoreError
 
@@ -23,13 +26,14 @@ WAL_LIMIT_BYTES = 16 * 1024 * 1024  # what a bulk load leaves of its write-ahead
 CHECKPOINT_PAGES = 4000  # of the log, before it is folded into the file; by itself SQLite waits for the disk more often
 STATEMENT_CACHE = 256  # compiled statements a connection keeps: all of ours and many queries
 MAX_SPARES = 4  # connections kept open for the next who reads
+LOOK_SECONDS = 1.0  # within which it is noticed that the file was taken away
 FORK_PATIENCE_SECONDS = 5.0  # for the calls and transactions of other threads, before a fork goes ahead without
 
 
 class Connection:
     """A connection of the driver, the lock that guards it, and how deep in transactions it is."""
 
-    __slots__ = ("__weakref__", "afterwards", "depth", "lock", "raw", "version", "writer")
+    __slots__ = ("__weakref__", "afterwards", "depth", "lock", "log", "look_at", "raw", "version", "writer")
 
     def __init__(self, raw: sqlite3.Connection, lock: threading.RLock) -> None:
         self.raw = raw
@@ -37,6 +41,8 @@ class Connection:
         self.depth = 0
         self.afterwards: set[Callable[[], None]] = set()  # what is done after the transaction
         self.version: int | None = None  # of the data, when it was last asked for
+        self.look_at = 0.0  # when it is time to see whether the files are still there, by time.monotonic()
+        self.log: Identity | None = None  # the write-ahead log, as it was at the first look
         self.writer = 0  # the thread that is in the transaction: others may share the connection
 
     def __del__(self) -> None:
@@ -56,6 +62,7 @@ class Connections:
         self._patience = patience
         self._read_only = read_only
         self._memory: Connection | None = None  # the one of a store in memory: the threads that share it come and go
+        self._file: Identity | None = None  # known from the first connection on
         self._closed = False
         self._unusable = False
         self._start()
@@ -69,6 +76,7 @@ class Connections:
         self._all: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._guard = threading.Lock()  # of the two above
         self._spares: list[sqlite3.Connection] = []  # opening one takes longer than a short query
+        self._lent: list[sqlite3.Connection] = []  # those of them that are in use
 
     def mine(self, mode: str = "rw") -> Connection:
         """This thread's, opened when it is first asked for."""
@@ -76,19 +84,41 @@ class Connections:
             connection: Connection = self._local.connection
         except AttributeError:
             connection = self._local.connection = self._add(mode)
+        if time.monotonic() >= connection.look_at:
+            self._look_at_the_files(connection)
         return connection
+
+    def _look_at_the_files(self, connection: Connection) -> None:
+        """See that they are still the ones that are open. Raises StoreFailed.
+
+        SQLite would go on with files that have no name any more, and what is written there is lost with the process; or
+        it would meet a log that belongs to another file.
+        """
+        if self._path is None:
+            connection.look_at = inf
+            return
+        file, log = identity(self._path), identity(f"{self._path}-wal")
+        if connection.log is None:
+            connection.log = log
+        if file != self._file or log != connection.log:
+            raise StoreFailed(
+                f"{self._name} or its log was moved, deleted or replaced while it was open: close the store, see that "
+                "the right file is there, and open it again"
+            )
+        connection.look_at = time.monotonic() + LOOK_SECONDS
 
     @contextmanager
     def another(self) -> Iterator[sqlite3.Connection]:
         """Inside, this thread has another connection than usual, of a file."""
         usual = self.mine()
-        connection = self._local.connection = self._add()
+        connection = self._add()
         try:
+            self._local.connection = connection
             yield connection.raw
         finally:
+            self._local.connection = usual
             with connection.lock:
                 connection.raw.close()
-            self._local.connection = usual
 
     def _add(self, mode: str = "rw") -> Connection:
         with self._guard:
@@ -112,14 +142,19 @@ class Connections:
             raw = spares.pop()
         except IndexError:
             raw = self.open()
+        lent = self._lent
+        lent.append(raw)
         try:
             yield raw
         finally:
-            if len(spares) < MAX_SPARES and spares is self._spares:
+            lent.remove(raw)
+            if self._unusable:
+                pass  # a parent reads from it
+            elif len(spares) < MAX_SPARES and spares is self._spares:
                 spares.append(raw)
             else:
                 raw.close()
-            if self._closed:
+            if self._closed and not self._unusable:
                 self._close_spares()
 
     def _close_spares(self) -> None:
@@ -145,10 +180,21 @@ class Connections:
         try:
             # Patiently: even these look into the file, and another process that closes it locks it for a moment.
             self._patience.run(lambda: self._configure(raw))
+            self._recognize()
         except TtlStoreError:
             raw.close()
             raise
         return raw
+
+    def _recognize(self) -> None:
+        """The file that was just opened must be the one that the others have open."""
+        if self._path is None:
+            return
+        file = identity(self._path)
+        if self._file is None:
+            self._file = file
+        elif file != self._file:
+            raise StoreFailed(f"{self._name} was replaced by another file while it was open: close the store first")
 
     def _configure(self, raw: sqlite3.Connection) -> None:
         for setting in (
@@ -170,7 +216,8 @@ class Connections:
             raise StoreClosed(f"{self._name} is closed")
         if self._unusable:
             raise StoreFailed(
-                f"{self._name} cannot be used in this process: it was forked inside a transaction of its parent"
+                f"{self._name} cannot be used in this process: it was forked inside a transaction of its parent, or "
+                "while its parent read from a query or a snapshot"
             )
 
     def usable(self) -> bool:
@@ -198,7 +245,7 @@ class Connections:
     def before_fork(self) -> None:
         """Wait for the calls under way, and close every connection that is not in a transaction."""
         self._held = [lock for lock in (self.write_lock, self._guard) if lock.acquire(True, FORK_PATIENCE_SECONDS)]
-        self._left_open = len(self._held) < 2  # somebody works on a connection
+        self._left_open = len(self._held) < 2 or bool(self._lent)  # somebody works on a connection
         self._reopened: list[Connection] = []
         self._close_spares()
         for connection in self._all if self._path is not None and not self._closed else ():
@@ -216,6 +263,7 @@ class Connections:
         for connection in self._reopened:
             with suppress(TtlStoreError):  # calls on it will tell
                 connection.raw = self.open()
+                connection.log = None  # it may be another one
         self._release_held()
 
     def after_fork_in_child(self) -> None:
@@ -232,6 +280,8 @@ class Connections:
                 connection.afterwards.clear()
                 for never_freed in (connection, connection.raw):
                     ctypes.pythonapi.Py_IncRef(ctypes.py_object(never_freed))
+        for raw in self._lent:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(raw))
         if self._left_open:
             self._unusable = True
             self._local = threading.local()
