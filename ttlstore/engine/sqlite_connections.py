@@ -101,11 +101,14 @@ class Connections:
         if connection.log is None:
             connection.log = log
         if file != self._file or log != connection.log:
-            raise StoreFailed(
-                f"{self._name} or its log was moved, deleted or replaced while it was open: close the store, see that "
-                "the right file is there, and open it again"
-            )
+            raise self._taken_away()
         connection.look_at = time.monotonic() + LOOK_SECONDS
+
+    def _taken_away(self) -> StoreFailed:
+        return StoreFailed(
+            f"{self._name} or its log was moved, deleted or replaced while it was open: close the store, see that the "
+            "right files are there, and open it again"
+        )
 
     @contextmanager
     def another(self) -> Iterator[sqlite3.Connection]:
@@ -165,6 +168,9 @@ class Connections:
     def open(self, mode: str = "rw") -> sqlite3.Connection:
         """A connection that belongs to no thread: whoever asked closes it."""
         # Not "rwc" once the store is there: a file that was moved away must not come back empty.
+        # And not another that is in its place: merely opening that would fold the old one's log into it.
+        if self._file is not None and identity(self._path or "") != self._file:
+            raise self._taken_away()
         address = ":memory:" if self._path is None else f"{Path(self._path).as_uri()}?mode={mode}"
         try:
             raw = sqlite3.connect(
@@ -180,21 +186,12 @@ class Connections:
         try:
             # Patiently: even these look into the file, and another process that closes it locks it for a moment.
             self._patience.run(lambda: self._configure(raw))
-            self._recognize()
         except TtlStoreError:
             raw.close()
             raise
+        if self._path is not None:
+            self._file = identity(self._path)
         return raw
-
-    def _recognize(self) -> None:
-        """The file that was just opened must be the one that the others have open."""
-        if self._path is None:
-            return
-        file = identity(self._path)
-        if self._file is None:
-            self._file = file
-        elif file != self._file:
-            raise StoreFailed(f"{self._name} was replaced by another file while it was open: close the store first")
 
     def _configure(self, raw: sqlite3.Connection) -> None:
         for setting in (
