@@ -33,11 +33,12 @@ FORK_PATIENCE_SECONDS = 5.0  # for the calls and transactions of other threads, 
 class Connection:
     """A connection of the driver, the lock that guards it, and how deep in transactions it is."""
 
-    __slots__ = ("__weakref__", "afterwards", "depth", "lock", "log", "look_at", "raw", "version", "writer")
+    __slots__ = ("__weakref__", "_closing", "afterwards", "depth", "lock", "log", "look_at", "raw", "version", "writer")
 
-    def __init__(self, raw: sqlite3.Connection, lock: threading.RLock) -> None:
+    def __init__(self, raw: sqlite3.Connection, lock: threading.RLock, closing: threading.RLock) -> None:
         self.raw = raw
         self.lock = lock
+        self._closing = closing
         self.depth = 0
         self.afterwards: set[Callable[[], None]] = set()  # what is done after the transaction
         self.version: int | None = None  # of the data, when it was last asked for
@@ -46,7 +47,11 @@ class Connection:
         self.writer = 0  # the thread that is in the transaction: others may share the connection
 
     def __del__(self) -> None:
-        self.raw.close()  # its thread has ended
+        """Its thread has ended. That is no reason to wait for ever, where another has ended in the middle of this."""
+        taken = self._closing.acquire(True, FORK_PATIENCE_SECONDS)
+        self.raw.close()
+        if taken:
+            self._closing.release()
 
 
 class Connections:
@@ -75,6 +80,7 @@ class Connections:
         self._local = threading.local()
         self._all: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._guard = threading.Lock()  # of the two above
+        self._closing = threading.RLock()  # held while the connection of a thread that has ended is closed
         self._spares: list[sqlite3.Connection] = []  # opening one takes longer than a short query
         self._lent: list[sqlite3.Connection] = []  # those of them that are in use
 
@@ -129,7 +135,7 @@ class Connections:
             if self._memory is not None:
                 return self._memory
             lock = self.write_lock if self._path is None else threading.RLock()
-            connection = Connection(self.open(mode), lock)
+            connection = Connection(self.open(mode), lock, self._closing)
             self._all.add(connection)
             if self._path is None:
                 self._memory = connection
@@ -150,13 +156,13 @@ class Connections:
         try:
             yield raw
         finally:
-            lent.remove(raw)
             if self._unusable:
                 pass  # a parent reads from it
             elif len(spares) < MAX_SPARES and spares is self._spares:
                 spares.append(raw)
             else:
                 raw.close()
+            lent.remove(raw)
             if self._closed and not self._unusable:
                 self._close_spares()
 
@@ -255,6 +261,11 @@ class Connections:
             else:
                 connection.raw.close()
                 self._reopened.append(connection)
+        # Last, because who closes one may hold the lock of another. A connection that is half closed is open.
+        if self._closing.acquire(True, FORK_PATIENCE_SECONDS):
+            self._held.append(self._closing)
+        else:
+            self._left_open = True
 
     def after_fork_in_parent(self) -> None:
         for connection in self._reopened:
