@@ -6,6 +6,7 @@ one thread is in a transaction, the others wait.
 """
 
 import ctypes
+import os
 import sqlite3
 import threading
 import time
@@ -28,6 +29,29 @@ STATEMENT_CACHE = 256  # compiled statements a connection keeps: all of ours and
 MAX_SPARES = 4  # connections kept open for the next who reads
 LOOK_SECONDS = 1.0  # within which it is noticed that the file was taken away
 FORK_PATIENCE_SECONDS = 5.0  # for the calls and transactions of other threads, before a fork goes ahead without
+
+
+# Who closes a file that SQLite has open too, in whatever way it was opened, drops the locks that SQLite holds on it for
+# this process: POSIX wants it so. Another process would then take itself for the last one, and take the log away. So a
+# file that is open is not looked into, and only one at a time is about to be opened.
+opening = threading.RLock()
+
+
+def _renew_opening() -> None:
+    global opening
+    opening = threading.RLock()  # the thread that held it is not in the child
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_opening)
+
+
+def is_open(path: str) -> bool:
+    """Whether this process has this store open already."""
+    file = identity(path)
+    return file is not None and any(
+        isinstance(each, Connections) and each.has_open(file) for each in list(forks.engines)
+    )
 
 
 class Connection:
@@ -69,6 +93,7 @@ class Connections:
         self._memory: Connection | None = None  # the one of a store in memory: the threads that share it come and go
         self._file: Identity | None = None  # known from the first connection on
         self._closed = False
+        self._gone = False  # closed, and the last connection too
         self._unusable = False
         self._start()
         forks.engines.add(self)
@@ -223,6 +248,9 @@ class Connections:
                 "while its parent read from a query or a snapshot"
             )
 
+    def has_open(self, file: Identity) -> bool:
+        return file == self._file and not self._gone
+
     def usable(self) -> bool:
         """Whether this process may touch its connections: not if it was forked inside a transaction."""
         return not self._unusable
@@ -238,6 +266,7 @@ class Connections:
             with connection.lock:
                 connection.raw.close()
         self._close_spares()
+        self._gone = True
 
     # --- forked children --------------------------------------------------------------------------------------------
     # SQLite keeps its locks on a file by process, in memory that a forked child gets a copy of. A child that opens the
