@@ -22,7 +22,9 @@ from benchmarks.side_by_side import Options, SideBySide
 # Imported when it runs: each needs other packages of the group `bench`.
 SUITES = {
     "point": "Reads, writes and bulk loads, to the same SQL by hand and to diskcache.",
+    "query": "Queries with and without indexes, to the same SQL by hand.",
     "vacuum": "What deleting a million expired rows costs.",
+    "postgres": "The same on PostgreSQL, to the same SQL by hand and to COPY.",
 }
 
 FILE_COLUMNS = 160

@@ -5,6 +5,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 ROUNDS = 9
 
@@ -59,6 +60,14 @@ class Promise:
 
 def percentile(times: list[float], share: float) -> float:
     return sorted(times)[min(int(len(times) * share), len(times) - 1)]
+
+
+def each(work: Callable[[Any], Any], over: list[Any]) -> Callable[[], None]:
+    def run() -> None:
+        for item in over:
+            work(item)
+
+    return run
 
 
 def compare(

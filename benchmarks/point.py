@@ -2,16 +2,15 @@
 
 import random
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import diskcache
 
 import ttlstore
 from benchmarks.documents import document
-from benchmarks.measure import Bar, Comparison, compare
+from benchmarks.measure import Bar, Comparison, compare, each
 from benchmarks.peers.sqlite3 import ByHand
 
 DOCUMENTS = 20_000
@@ -36,14 +35,6 @@ def fill(ours: ttlstore.Collection, by_hand: ByHand, cache: diskcache.Cache) -> 
     with cache.transact():
         for number in range(DOCUMENTS):
             cache.set(document(number)["id"], document(number), expire=TTL)
-
-
-def each(work: Callable[[Any], Any], over: list[Any]) -> Callable[[], None]:
-    def run() -> None:
-        for item in over:
-            work(item)
-
-    return run
 
 
 def run() -> Iterator[Comparison]:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from benchmarks.record import Cell, Run, describe_machine
 from benchmarks.work import SCALE_SECONDS, Plan
 from benchmarks.worker import FailedError, OverBudgetError, Worker
 
-IN_ROUNDS = ("read", "miss", "upsert", "mixed", "query", "count", "open", "iterate")
-ONCE = ("size", "memory")  # the same in every round; the size first, as the bulk load left it
+# In this order: the size as the bulk load left it, and no index to be kept by the writes of those who have one.
+IN_ORDER = ("size", "read", "miss", "upsert", "mixed", "count", "open", "iterate", "index", "query", "memory")
+ONCE = ("size", "index", "memory")
 LOADS = 3  # rounds of the bulk load
 LARGEST_LOADED_OFTEN = 100_000  # documents; above that they are loaded once
 EXPIRY_SECONDS = 300.0  # that a peer may take for all of that experiment
@@ -53,6 +55,8 @@ class Entry:
         self.peer: type[Peer] = peer_class(name)
         self.out: str | None = None
         """Why it takes no further part."""
+        self.crew: list[Worker] = []
+        """For many processes at once."""
         self._durability = durability
         self._cleanup = ExitStack()
 
@@ -71,6 +75,9 @@ class Entry:
 
     def end(self) -> None:
         self._cleanup.close()
+
+
+Figure = Callable[[Entry, Plan], float]
 
 
 class SideBySide:
@@ -112,9 +119,9 @@ class SideBySide:
                 entry.out = slow.get(entry.name)
             self.load(entries, size, LOADS if size <= LARGEST_LOADED_OFTEN else 1, "load")
             slow.update({entry.name: entry.out for entry in entries if entry.out})
-            for work in ("size", *IN_ROUNDS, "memory"):
+            for work in IN_ORDER:
                 rounds = 1 if work in ONCE else self.options.rounds
-                self.in_turn(entries, work, size, rounds, lambda entry, plan: self.ask(entry, work, plan))  # noqa: B023
+                self.in_turn(entries, work, size, rounds, self.asking(work))
 
     def load(self, entries: list[Entry], size: int, rounds: int, work: str | None) -> None:
         def new_and_loaded(entry: Entry, plan: Plan) -> float:
@@ -126,35 +133,30 @@ class SideBySide:
         self.in_turn(entries, work, size, min(rounds, self.options.rounds), new_and_loaded)
 
     def many_at_once(self, peers: Sequence[str]) -> None:
-        size = self.options.shared_size
+        size, rounds = self.options.shared_size, self.options.rounds
         with self.entries(peers) as entries:
             self.load(entries, size, 1, None)
             for kind in ("read", "mixed"):
                 for threads in self.options.at_once:
-                    self.in_turn(
-                        *(entries, f"{kind} in threads", threads, self.options.rounds),
-                        lambda entry, plan: self.ask(entry, "threads", Plan(size, plan.round), kind, threads),  # noqa: B023
-                    )
+                    figure = self.asking("threads", kind, threads)
+                    self.in_turn(entries, f"{kind} in threads", threads, rounds, figure, size)
             for entry in entries:
                 entry.worker.stop()
-            crews = {
-                entry.name: [entry.another_worker() for _ in range(max(self.options.at_once))] for entry in entries
-            }
+                entry.crew = [entry.another_worker() for _ in range(max(self.options.at_once))]
             for kind in ("read", "mixed"):
                 for processes in self.options.at_once:
-                    self.in_turn(
-                        *(entries, f"{kind} in processes", processes, self.options.rounds),
-                        lambda entry, plan: self.together(entry, crews[entry.name][:processes], plan.round, kind),  # noqa: B023
-                    )
+                    figure = partial(self.together, kind, processes)
+                    self.in_turn(entries, f"{kind} in processes", processes, rounds, figure, size)
 
-    def together(self, entry: Entry, crew: list[Worker], round: int, kind: str) -> float:
+    def together(self, kind: str, processes: int, entry: Entry, plan: Plan) -> float:
         if not entry.peer.many_processes:
             raise NotOfferedError("not for many processes")
-        plans = [Plan(self.options.shared_size, round * 100 + number) for number in range(len(crew))]
-        for worker, plan in zip(crew, plans, strict=True):
-            worker.ask(self.options.budget, "calls", plan, "read", 0.0)  # has it open
-        for worker, plan in zip(crew, plans, strict=True):
-            worker.begin("calls", plan, kind)
+        crew = entry.crew[:processes]
+        plans = [Plan(plan.size, plan.round * 100 + number) for number in range(processes)]
+        for worker, own in zip(crew, plans, strict=True):
+            worker.ask(self.options.budget, "calls", own, "read", 0.0)  # has it open
+        for worker, own in zip(crew, plans, strict=True):
+            worker.begin("calls", own, kind)
         return float(sum(worker.answer(self.options.budget) for worker in crew) / SCALE_SECONDS)
 
     def expiry(self, peers: Sequence[str]) -> None:
@@ -183,13 +185,14 @@ class SideBySide:
                 stack.callback(entry.end)
             yield entries
 
-    def ask(self, entry: Entry, request: str, plan: Plan, *arguments: Any) -> float:
-        return float(entry.worker.ask(self.options.budget, request, plan, *arguments))
+    def asking(self, request: str, *arguments: Any) -> Figure:
+        seconds = self.options.load_budget if request == "index" else self.options.budget
+        return lambda entry, plan: float(entry.worker.ask(seconds, request, plan, *arguments))
 
     def in_turn(
-        self, entries: list[Entry], work: str | None, at: int, rounds: int, figure: Callable[[Entry, Plan], float]
+        self, entries: list[Entry], work: str | None, at: int, rounds: int, figure: Figure, size: int | None = None
     ) -> None:
-        """Every peer once a round; a cell for each, unless there is no name for the work."""
+        """Every peer once a round, on so many documents; a cell for each, unless there is no name for the work."""
         cells = {entry.name: Cell(work or "", entry.name, at, [], entry.out) for entry in entries}
         spent = dict.fromkeys(cells, 0.0)
         for number in range(rounds):
@@ -197,15 +200,15 @@ class SideBySide:
                 cell = cells[entry.name]
                 if cell.empty is None and spent[entry.name] <= self.options.budget:
                     start = time.monotonic()
-                    self.fill(cell, entry, lambda plan: figure(entry, plan), Plan(at, number))  # noqa: B023
+                    self.fill(cell, entry, figure, Plan(size or at, number))
                     spent[entry.name] += time.monotonic() - start
         if work:
             self.run.cells.extend(cells.values())
             self.tell(f"{work}, {at:,}")
 
-    def fill(self, cell: Cell, entry: Entry, figure: Callable[[Plan], float], plan: Plan) -> None:
+    def fill(self, cell: Cell, entry: Entry, figure: Figure, plan: Plan) -> None:
         try:
-            cell.rounds.append(figure(plan))
+            cell.rounds.append(figure(entry, plan))
         except NotOfferedError as reason:
             cell.empty = str(reason)
         except OverBudgetError as reason:

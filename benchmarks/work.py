@@ -57,6 +57,7 @@ WORK = {
     "miss": Work("read one that is not there"),
     "upsert": Work("upsert one"),
     "mixed": Work("95 reads to 5 upserts, per call"),
+    "index": Work("make an index on a property, per document"),
     "query": Work(f"query by an indexed property, {ORDERS_OF_A_CUSTOMER} documents found"),
     "count": Work("count all"),
     "iterate": Work("iterate over all, per document"),
@@ -120,6 +121,12 @@ def mixed_call(peer: Peer) -> Callable[[tuple[int, Document]], None]:
             peer.upsert(chosen)
 
     return call
+
+
+def index(peer: Peer, plan: Plan) -> float:
+    start = time.perf_counter()
+    peer.index()
+    return (time.perf_counter() - start) / plan.size
 
 
 def query(peer: Peer, plan: Plan) -> float:

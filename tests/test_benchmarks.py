@@ -13,7 +13,7 @@ from benchmarks.figures import cost_ratio, rows, shown
 from benchmarks.goals import goals
 from benchmarks.peers import FLOOR, OURS, PEERS, NotOfferedError, Peer, peer_class
 from benchmarks.record import ALL_WORK, Cell, Run
-from benchmarks.side_by_side import IN_ROUNDS, Options, SideBySide
+from benchmarks.side_by_side import IN_ORDER, Options, SideBySide
 from benchmarks.work import Plan, in_threads
 
 PLAN = Plan(size=40, round=0)
@@ -45,6 +45,9 @@ def test_a_peer_gives_back_what_it_was_given(name: str, tmp_path: Path) -> None:
     assert first["note"] == "other"
     assert peer.read("nobody") is None
     assert peer.count() == len(list(peer.all())) == PLAN.size
+    peer.index()
+    found = peer.of_customer(PLAN.document(0)["customerId"])
+    assert sorted(each["id"] for each in found) == [PLAN.document(number)["id"] for number in range(0, PLAN.size, 4)]
     assert peer.size() > 0
     assert in_threads(peer, PLAN, "mixed", 2) > 0
     peer.close()
@@ -67,7 +70,7 @@ def test_the_store_and_the_floor_run_side_by_side() -> None:
     options = Options((OURS, FLOOR), (60,), (), "normal", 1, (1,), 0, 0, 10.0, 10.0)
     told: list[str] = []
     run = SideBySide(options, "python -m benchmarks peers", told.append).measure()
-    for work in ("load", *IN_ROUNDS, "size"):
+    for work in ("load", *IN_ORDER):
         for peer in (OURS, FLOOR):
             cell = run.cell(work, peer, 60)
             assert cell is not None
@@ -139,7 +142,7 @@ def test_the_page_is_made_from_a_record(run: Run, tmp_path: Path) -> None:
 
 
 def test_every_suite_and_kind_of_work_has_a_name() -> None:
-    assert all(ALL_WORK[work].title for work in (*IN_ROUNDS, *EXPIRY))
+    assert all(ALL_WORK[work].title for work in (*IN_ORDER, *EXPIRY))
     for name in SUITES:
         try:
             assert callable(import_module(f"benchmarks.{name}").run)

@@ -106,7 +106,7 @@ def test_an_error_of_the_iterable_itself_comes_out_and_tells_how_many_are_stored
 
 
 @both
-def test_it_streams(archive: Collection, verb: str) -> None:
+def test_it_streams(archive: Collection, verb: str, kind: str) -> None:
     """Documents are stored while others are not even made."""
     stored: list[int] = []
 
@@ -117,7 +117,10 @@ def test_it_streams(archive: Collection, verb: str) -> None:
             yield {"id": str(n)}
 
     getattr(archive, verb)(documents())
-    assert stored == [0, BATCH_ROWS, 2 * BATCH_ROWS]
+    under_way = 1 if kind == "postgres" else 0  # a batch that the server writes meanwhile
+    assert all(have >= BATCH_ROWS * (batch - under_way) for batch, have in enumerate(stored))
+    assert stored[0] == 0
+    assert stored[2] < 3 * BATCH_ROWS
 
 
 def test_memory_is_bounded_by_bytes_and_not_only_by_rows(file_store: Store) -> None:

@@ -50,6 +50,7 @@ def test_an_installed_wheel_makes_and_migrates_a_store(wheel: Path, tmp_path: Pa
         "    store.create_collection('c', default_ttl=60).create({'id': 'a'})\n"
         "with ttlstore.open('app.db', migrate=False) as store:\n"
         "    assert store.collection('c').read('a') and store.check() == []\n"
+        "    assert list(store.collection('c').query('SELECT VALUE c.id FROM c')) == ['a']\n"
         "print(ttlstore.__file__, ttlstore.migrate._location())\n"
     )
     package, migrations = run(python, "-c", code, cwd=tmp_path).split()

@@ -1,6 +1,7 @@
 """Writing many documents: streaming, in batches, each of them a transaction of its own."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import NoReturn
@@ -37,8 +38,8 @@ class BulkWrite:
         all_or_none = self.engine.in_transaction()
         try:
             with self.engine.writing() if all_or_none else nullcontext():
-                for batch in _batches(documents):
-                    written = self._write(batch)
+                ahead = self.engine.distant and not all_or_none
+                for batch, written in (self._one_ahead if ahead else self._in_turn)(_batches(documents)):
                     stored += written
                     if written < len(batch):
                         self.refuse(batch[written])
@@ -49,6 +50,28 @@ class BulkWrite:
             error.add_note(f"after {stored} documents: {kept}")
             raise
         return stored
+
+    def _in_turn(self, batches: Iterator[list[Encoded]]) -> Iterator[tuple[list[Encoded], int]]:
+        for batch in batches:
+            yield batch, self._write(batch)
+
+    def _one_ahead(self, batches: Iterator[list[Encoded]]) -> Iterator[tuple[list[Encoded], int]]:
+        """While the server writes a batch, the next one is made. It is written only if all of the last one was."""
+        failure: Exception | None = None
+        under_way: tuple[list[Encoded], Future[int]] | None = None
+        with ThreadPoolExecutor(1, "ttlstore-bulk") as pool:
+            while True:
+                try:
+                    batch = next(batches, None)
+                except Exception as error:
+                    batch, failure = None, error
+                if under_way is not None:
+                    yield under_way[0], under_way[1].result()
+                if failure is not None:
+                    raise failure
+                if batch is None:
+                    return
+                under_way = (batch, pool.submit(self._write, batch))
 
     def _write(self, batch: list[Encoded]) -> int:
         """Write a batch up to the first document that is refused, and tell how many that were."""

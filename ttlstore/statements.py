@@ -112,13 +112,20 @@ def _new_content() -> dict[Column[Any], BindParameter[Any]]:
     return {column: bindparam(new, type_=column.type) for column, new in zip(columns, NEW_CONTENT, strict=True)}
 
 
+class Insertions(NamedTuple):
+    upsert: Insert
+    create: Insert
+    copy: Insert
+    """Of a document with the time of its last write, unless there is that version of it already, or a newer one."""
+
+
 def insertions(
     insert_or: Callable[[Table], Any],
     key: Sequence[ColumnElement[Any]],
     content: Mapping[Column[Any], ColumnElement[Any]],
     *order: ColumnElement[Any],
-) -> tuple[Insert, Insert]:
-    """Upsert and create, of one document by its parameters or of many that come from elsewhere."""
+) -> Insertions:
+    """The statements that bring new documents: one by its parameters, or many that come from elsewhere."""
     source = select(collections.c.id, *key, *content.values()).where(this_collection).order_by(*order)
     columns = [documents.c.collection_id, *(documents.c[name] for name in KEY), *content]
     insertion = insert_or(documents).from_select(columns, source)
@@ -130,7 +137,12 @@ def insertions(
     default_ttl = select(collections.c.default_ttl).where(this_collection).with_for_update(read=True)
     # An expired row that is still there is overwritten by the same statement; no row changed: a live one exists.
     gone = expired(NOW_HOLDING, default_ttl.scalar_subquery())
-    return insertion.on_conflict_do_update(**overwriting), insertion.on_conflict_do_update(**overwriting, where=gone)
+    older = and_(documents.c.ts <= insertion.excluded.ts, documents.c.etag != insertion.excluded.etag)
+    return Insertions(
+        insertion.on_conflict_do_update(**overwriting),
+        insertion.on_conflict_do_update(**overwriting, where=gone),
+        insertion.on_conflict_do_update(**overwriting, where=older),
+    )
 
 
 def _collection_and_document(*columns: Any) -> Select[Any]:
@@ -246,9 +258,10 @@ class Statements:
     def _of_writing(self, prepare: Prepare, insert_or: Callable[[Table], Any]) -> None:
         content = _new_content()
         key = [bindparam(name, type_=documents.c[name].type) for name in KEY]
-        upsert, create = insertions(insert_or, key, content)
+        upsert, create, copy = insertions(insert_or, key, content)
         self.upsert = prepare(upsert, *KEY, *NEW_CONTENT, "collection")
         self.create = prepare(create, *KEY, *NEW_CONTENT, "collection", "now_holding")
+        self.copy = prepare(copy, *KEY, *NEW_CONTENT, "collection")
 
         its_live = _by_collection(live(NOW_HOLDING))
         this = and_(documents.c.collection_id == bindparam("collection"), this_document, its_live)

@@ -61,8 +61,12 @@ class Peer:
     def count(self) -> int:
         raise NotOfferedError("no count")
 
+    def index(self) -> None:
+        """Make an index on `customerId`."""
+        raise NotOfferedError("no index on a property")
+
     def of_customer(self, customer: str) -> list[Document]:
-        """The documents with this `customerId`, by an index."""
+        """The documents with this `customerId`, by that index."""
         raise NotOfferedError("no index on a property")
 
     def load_expiring(self, documents: list[Document], seconds: int) -> None:

@@ -17,7 +17,6 @@ class Mongita(Peer):
         self.folder = folder
         self.client = mongita.MongitaClientDisk(str(folder))
         self.orders = self.client.shop.orders
-        self.indexed = False
 
     def load(self, documents: list[Document]) -> None:
         self.orders.insert_many([{"_id": document["id"], **document} for document in documents])
@@ -37,10 +36,10 @@ class Mongita(Peer):
         count: int = self.orders.count_documents({})
         return count
 
+    def index(self) -> None:
+        self.orders.create_index("customerId")
+
     def of_customer(self, customer: str) -> list[Document]:
-        if not self.indexed:
-            self.orders.create_index("customerId")
-            self.indexed = True
         return list(self.orders.find({"customerId": customer}))
 
     def size(self) -> int:

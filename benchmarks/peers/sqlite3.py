@@ -18,6 +18,11 @@ from ttlstore.engine.sqlite_connections import CACHE_KIB, CHECKPOINT_PAGES
 READ, UPSERT, EVERYTHING, COUNT = (getattr(_statements(), name) for name in ("read", "upsert", "all_in_order", "count"))
 BATCH_ROWS = 1000  # as in the store's bulk writes
 
+INDEX = "CREATE INDEX by_customer ON documents (json_extract(body, '$.customerId')) WHERE collection_id = 1"
+OF_CUSTOMER = """
+    SELECT body, _ts, etag FROM documents
+    WHERE collection_id = 1 AND json_extract(body, '$.customerId') = ? AND coalesce(ttl, 3600) * 1000 + _ts > ?
+"""
 PURGE = """
     DELETE FROM documents WHERE seq IN (
         SELECT seq FROM documents
@@ -79,6 +84,13 @@ class ByHand(Peer):
         values = COUNT.arrange((time.time_ns() // 1_000_000, 1))
         found: int = self.connection.execute(COUNT.sql, values).fetchone()[0]
         return found
+
+    def index(self) -> None:
+        self.connection.execute(INDEX)
+
+    def of_customer(self, customer: str) -> list[Document]:
+        rows = self.connection.execute(OF_CUSTOMER, (customer, time.time_ns() // 1_000_000))
+        return [{**orjson.loads(body), "_ts": ts // 1000, "_etag": etag} for body, ts, etag in rows]
 
     def load_expiring(self, documents: list[Document], seconds: int) -> None:
         self.load([{**document, "ttl": seconds} for document in documents])

@@ -30,6 +30,12 @@ class Ours(Peer):
     def all(self) -> Iterable[Document]:
         return self.orders
 
+    def index(self) -> None:
+        self.orders.configure(indexing=ttlstore.IndexingPolicy(paths=("/customerId",)))
+
+    def of_customer(self, customer: str) -> list[Document]:
+        return list(self.orders.query("c.customerId = @customer", {"customer": customer}))
+
     def load_expiring(self, documents: list[Document], seconds: int) -> None:
         self.orders.upsert_many({**document, "ttl": seconds} for document in documents)
 

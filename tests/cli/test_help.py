@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 
 from tests.cli.conftest import Run
 from ttlstore.cli import COMMANDS, cli
@@ -103,25 +104,24 @@ def test_completion_prints_a_script_for_the_shell(run: Run, shell: str) -> None:
     assert "_TTLSTORE_COMPLETE" in run("completion", shell).stdout
 
 
-def test_names_of_collections_are_completed(db: str, run: Run) -> None:
-    def completed(*words: str) -> list[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "ttlstore"],
-            env={
-                "_TTLSTORE_COMPLETE": "bash_complete",
-                "COMP_WORDS": " ".join(words),
-                "COMP_CWORD": str(len(words) - 1),
-            },
-            capture_output=True,
-            text=True,
-        )
-        assert done.stderr == ""
-        return [line.partition(",")[2] for line in done.stdout.split()]
+def completed(*words: str) -> list[str]:
+    """What a shell offers for the last of the words."""
+    *before, last = words
+    found = ShellComplete(cli, {}, "ttlstore", "_TTLSTORE_COMPLETE").get_completions(before, last)
+    return [item.value for item in found]
 
-    assert completed("ttlstore", "ls", db, "ca") == ["carts"]
-    assert completed("ttlstore", "ls", db, "x") == []
-    assert completed("ttlstore", "ls", "typo.db", "ca") == []
-    assert "collections" in completed("ttlstore", "co")
+
+def test_commands_and_options_are_completed() -> None:
+    assert completed("co") == ["collections", "copy", "completion"]
+    assert completed("ls", "app.db", "carts", "--part") == ["--partition"]
+
+
+def test_names_of_collections_are_completed(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert completed("ls", db, "ca") == ["carts"]
+    assert completed("ls", db, "x") == []
+    assert completed("ls", "typo.db", "ca") == []
+    monkeypatch.setenv("TTLSTORE_DB", db)
+    assert completed("ls", "ca") == ["carts"]
 
 
 SECRET = "postgresql://someone:hunter2@127.0.0.1:1/app"

@@ -14,6 +14,10 @@ def test_every_kind_of_command_works_on_postgresql(postgres_url: str, db: str, r
     assert json.loads(run("get", postgres_url, "carts", "a").stdout)["n"] == 1
     run("index", "add", postgres_url, "carts", "/n")
     assert "hides 0 documents" in run("ttl", postgres_url, "carts", "2h", "--yes").stderr
+    found = run(
+        "query", postgres_url, "carts", "SELECT VALUE c.id FROM c WHERE c.n = @n", "--param", "n=2", "--format", "json"
+    )
+    assert json.loads(found.stdout) == ["b"]
     clock.advance(60)
     assert [line.split()[0] for line in run("ls", postgres_url, "carts").stdout.splitlines()[2:]] == ["a"]
     assert "'b'" in run("recover", postgres_url, "carts", "b").stdout

@@ -37,6 +37,24 @@ def test_a_long_text_is_wrapped_between_words_or_cut() -> None:
     assert printed([{"id": "a", "text": Cut("one two three four five")}], 20)[2:] == ["a   one two three f…"]
 
 
+def test_a_column_is_set_by_what_it_holds_not_by_its_first_cell() -> None:
+    rows: list[dict[str, Any]] = [
+        {"a": "", "b": ""},
+        {"a": RightAligned("1000"), "b": RightAligned("7")},
+        {"a": "", "b": Wrapped("two words")},
+    ]
+    assert printed(rows, 80)[2:] == ["", "1000  7", "      two words"]
+    assert printed(rows, 11)[2:] == ["", "1000  7", "      two", "      words"]
+
+
+def test_long_texts_share_the_room() -> None:
+    row = {"first": Wrapped("one " * 9), "n": 1, "second": Wrapped("two " * 9)}
+    assert printed([row], 44)[2:] == [
+        "one one one one one  1  two two two two two",
+        "one one one one         two two two two",
+    ]
+
+
 def test_a_screen_that_is_too_narrow_shows_the_values_one_by_one() -> None:
     assert printed([{"name": "a", "size": "1,000,000"}, {"name": "b", "size": "2"}], 12) == [
         "name  a",

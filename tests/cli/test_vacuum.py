@@ -44,6 +44,14 @@ def test_a_vacuum_whose_time_is_over_says_what_still_waits(expired: str, run: Ru
     assert done.stdout.startswith("deleted 0 expired documents in 0.0 s, gave 0 B back; 100 still wait")
 
 
+def test_a_vacuum_that_does_not_trust_the_clock_is_refused(
+    expired: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = ttlstore.VacuumReport(0, 0, 0, 0, 0.0, False, "the clock was set forward by 1,000 s")
+    monkeypatch.setattr(ttlstore.Store, "vacuum", lambda *_, **__: report)
+    assert run("vacuum", expired, code=1).stderr == "Error: the clock was set forward by 1,000 s\n"
+
+
 def test_a_time_that_is_none_is_refused(db: str, run: Run) -> None:
     assert "x>0" in run("vacuum", db, "--max-seconds", "0", code=2).stderr
 

@@ -7,6 +7,7 @@ import pytest
 
 from tests.query.asking import ask
 from ttlstore import QueryError
+from ttlstore.query.check import MAX_DEPTH
 from ttlstore.query.parser import MAX_LENGTH, parse
 
 # The query with ⌃ before the spot, and the message.
@@ -36,6 +37,26 @@ SPOTS = [
     ("c.a &⌃& c.b", "found '&', expected an expression: write AND"),
     ("SELECT COUNT(⌃*) FROM c", "found '*', expected an expression or ): write COUNT(1)"),
     ("c.a ⌃IS NULL", "found 'IS', expected an operator or the end: write IS_NULL(…) or IS_DEFINED(…)"),
+    (
+        "SELECT * FROM c WHERE c.a ⌃LIMIT 5",
+        "found 'LIMIT', expected an operator, GROUP BY, OFFSET, ORDER BY or the end: "
+        "write OFFSET 0 LIMIT …, or TOP … after SELECT",
+    ),
+    (
+        "SELECT c.a FROM c GROUP BY c.a ⌃HAVING COUNT(1) > 1",
+        "found 'HAVING', expected an operator, OFFSET, ORDER BY, a comma or the end: "
+        "select from the groups: FROM (SELECT … GROUP BY …) AS g WHERE …",
+    ),
+    (
+        "c.a > 1 ⌃ORDER BY c.a",
+        "found 'ORDER', expected an operator or the end: "
+        "a query with clauses starts with SELECT, this is only a condition",
+    ),
+    (
+        "SELEC * ⌃FROM c",
+        "found 'FROM', expected an expression: a query with clauses starts with SELECT, this is only a condition",
+    ),
+    ("-- nothing⌃", "the query ends here, expected an expression"),
     # names
     ("SELECT ⌃id FROM c", "there is no id here: did you mean c.id?"),
     ("⌃x.total > 10", "there is no x here: did you mean c.x?"),
@@ -76,11 +97,23 @@ SPOTS = [
         "SELECT COUNT(1), ⌃EXISTS(SELECT VALUE x FROM x IN c.items) AS e FROM c",
         "a subquery beside aggregates cannot see single rows: put it into GROUP BY",
     ),
+    (
+        "SELECT MAX(c.a), (⌃SELECT VALUE 1 FROM (SELECT VALUE 1 WHERE c.b) AS x) AS e FROM c",
+        "a subquery beside aggregates cannot see single rows: put it into GROUP BY",
+    ),
+    (
+        "SELECT MAX(c.a), ⌃ARRAY(SELECT VALUE y FROM y IN (SELECT VALUE [1]) WHERE EXISTS(SELECT VALUE c)) FROM c",
+        "a subquery beside aggregates cannot see single rows: put it into GROUP BY",
+    ),
     # SELECT *
     ("SELECT ⌃*", "SELECT * needs a FROM"),
     (
         "SELECT ⌃* FROM c JOIN x IN c.items",
         "SELECT * is for one source, and this query has a JOIN: name what to select",
+    ),
+    (
+        "SELECT ⌃* FROM c ORDER BY COUNT(1)",
+        "SELECT * is not for groups: select what is grouped by, and aggregates",
     ),
     ("SELECT ⌃* FROM c GROUP BY c.a", "SELECT * is not for groups: select what is grouped by, and aggregates"),
     # numbers and strings
@@ -170,6 +203,24 @@ def test_a_query_that_is_wide_is_not_deep() -> None:
     assert ask(wide, [{"a": 4999}, {"a": 5000}]) == [{"a": 4999}]
     assert ask(f"c.a IN ({', '.join(map(str, range(5000)))})", [{"a": 4999}]) == [{"a": 4999}]
     assert ask("SELECT VALUE c" + ".a" * 5000 + " FROM c", [{"a": 1}]) == []
+    assert ask("SELECT VALUE c" + "[0]" * 5000 + " FROM c", [{"a": 1}]) == []
+
+
+def test_of_a_long_name_only_a_part_is_shown() -> None:
+    for text in ("x" * 5000, "x" * 5000 + "(1)", "SELECT c.{0}, c.{0} FROM c".format("x" * 5000)):
+        assert len(error_of(text)) < 400
+
+
+def test_the_deepest_query_that_is_taken_can_be_run() -> None:
+    deepest = MAX_DEPTH - 1
+    for text in (
+        "SELECT VALUE " + "[" * deepest + "]" * deepest,
+        "SELECT VALUE " + "-(" * deepest + "c.n" + ")" * deepest + " FROM c",
+        "SELECT VALUE " + "(SELECT VALUE " * deepest + "1" + ")" * deepest,
+        "SELECT VALUE " + "ARRAY(SELECT VALUE " * deepest + "1" + ")" * deepest,
+        "SELECT VALUE x.n FROM " + "(SELECT * FROM " * deepest + "c" + ") AS x" * deepest,
+    ):
+        assert len(ask(text, [{"n": 1}])) == 1
 
 
 def test_values_that_are_nested_too_deep_to_compare_are_refused() -> None:

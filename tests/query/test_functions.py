@@ -274,6 +274,8 @@ NUMBERS = [
     ("NUMBERBIN(37.752, -100)", 100),
     ("NUMBERBIN(37.752, 0)", UNDEFINED),
     ("NUMBERBIN('1', 2)", UNDEFINED),
+    ("NUMBERBIN(1e308, 9223372036854775807 * 1e-300)", UNDEFINED),
+    ("FLOOR(1e300)", 1e300),
 ]
 
 DATES = [
@@ -377,6 +379,17 @@ def test_a_pattern_that_is_wrong_is_refused_before_the_query_runs(expression: st
 def test_no_pattern_takes_long() -> None:
     assert value_of("REGEXMATCH(@text, '(a*)*b')", text="a" * 100_000) is False
     assert value_of("@text LIKE '%a%a%a%a%a%b'", text="a" * 2_000) is False
+
+
+def test_a_pattern_that_would_be_slow_is_refused() -> None:
+    with pytest.raises(QueryError, match="at most 1000 characters, got 1001"):
+        value_of("c.text LIKE @like", like="_" * 1001)
+    assert value_of("c.text LIKE @like", like="x" * 100_000) is False
+
+
+def test_a_value_that_is_nested_too_deep_is_not_written() -> None:
+    with pytest.raises(QueryError, match="nested so deep"):
+        value_of("TOSTRING(STRINGTOARRAY(@text))", text="[" * 1000 + "]" * 1000)
 
 
 def test_without_the_engine_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -181,6 +181,17 @@ AGGREGATES: list[tuple[str, list[Any]]] = [
         [{"status": "open", "n": 2}],
     ),
     ("SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE c.status FROM c) AS s", [3]),
+    # a subquery beside them that looks at no single row
+    (
+        "SELECT COUNT(1) AS n, ARRAY(SELECT VALUE x FROM x IN (SELECT VALUE [1, 2])) AS l FROM c",
+        [{"n": 4, "l": [1, 2]}],
+    ),
+    ("SELECT VALUE COUNT(1) + (SELECT VALUE 1 WHERE true ORDER BY 1) FROM c", [5]),
+    (
+        "SELECT EXISTS(SELECT VALUE x FROM x IN c.items) AS e, COUNT(1) AS n FROM c "
+        "GROUP BY EXISTS(SELECT VALUE x FROM x IN c.items)",
+        [{"e": True, "n": 2}, {"e": False, "n": 2}],
+    ),
 ]
 
 

@@ -160,6 +160,14 @@ ARITHMETIC = [
     ("1 << 31", -2147483648),
     ("5.9 & 7", 5),
     ("5 & '1'", UNDEFINED),
+    ("5 >>> '1'", UNDEFINED),
+    ("1e300 >> 1", 0),
+    ("1 << 33", 2),
+    ("-c.missing", UNDEFINED),
+    ("~'1'", UNDEFINED),
+    ("1.5 % 0.0", UNDEFINED),
+    ("-9223372036854775807 - 2", -(2.0**63)),
+    ("9223372036854775807 * 9223372036854775807", float((2**63 - 1) ** 2)),
     ("c.one & 1 = 1", True),
     ("'x' || 'y' = 'xy'", True),
     ("1 < 2 = true", True),
@@ -215,6 +223,18 @@ PATTERNS = [
     ("'1' NOT LIKE null", UNDEFINED),
     ("'a' LIKE 'a' ESCAPE 'xy'", UNDEFINED),
     ("'aaab' LIKE '%a%b'", True),
+    ("'xayb' LIKE '%a_%'", True),
+    ("'xa' LIKE '%a_%'", False),
+    ("'abcabd' LIKE 'ab%b[d-e]'", True),
+    ("'abc' LIKE '_%_'", True),
+    ("'a' LIKE '_%_'", False),
+    ("'m' LIKE '[z-a]'", False),  # a range of nothing
+    ("'m' LIKE '[^z-a]'", True),
+    ("'^' LIKE '[x^]'", True),
+    ("'\\\\' LIKE '[x\\\\]'", True),
+    ("']' LIKE '[]]'", True),
+    ("'a' LIKE 'a%' || c.text", False),
+    ("c.text LIKE c.text", True),
 ]
 
 

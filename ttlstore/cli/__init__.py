@@ -44,6 +44,7 @@ COMMANDS = {
         "export": "transfer",
         "check": "stores",
         "backup": "stores",
+        "copy": "copying",
         "migrate": "migrate",
         "completion": "completion",
     },
@@ -80,22 +81,29 @@ class Cli(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             result = super().invoke(ctx)
-            sys.stdout.flush()
+            if sys.stdout is not None:  # which a caller may have closed
+                sys.stdout.flush()
         except BrokenPipeError:
-            # Whoever reads has seen enough. Python would complain once more when it flushes at its end.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _drop_output()  # whoever reads has seen enough
             ctx.exit(0)
         except KeyboardInterrupt:
             # Click would end with 1, as after a refusal.
             click.echo("\ninterrupted", err=True)
             ctx.exit(INTERRUPTED)
-        except (TtlStoreError, click.ClickException) as error:
+        except (TtlStoreError, click.ClickException, OSError) as error:
             if ctx.params["debug"]:
                 traceback.print_exc()
-            if isinstance(error, TtlStoreError):
-                raise click.ClickException(str(error)) from error
-            raise
+            if isinstance(error, click.ClickException):
+                raise
+            if not isinstance(error, TtlStoreError):
+                _drop_output()  # a full disk, as a rule
+            raise click.ClickException(str(error)) from error
         return result
+
+
+def _drop_output() -> None:
+    """Forget what could not be written: Python would complain once more when it flushes at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.group(

@@ -14,6 +14,7 @@ from ttlstore.cli.times import format_duration, format_time
 if TYPE_CHECKING:
     from ttlstore.insight import ForecastInterval
 
+LAST_SECOND = 253_402_300_799 - 86_400  # of the year 9999, in any time zone: the last that Python can name
 BAR_WIDTH = 30  # characters
 
 
@@ -36,6 +37,8 @@ def forecast_command(db: str, collection: str, interval: int, intervals: int, pn
     """
     with opened(db) as store:
         documents = store.collection(collection)
+        if store.now() + interval * intervals > LAST_SECOND:
+            raise click.UsageError("a forecast ends before the year 10000: look less far ahead")
         try:
             forecast = documents.forecast(interval=interval, intervals=intervals)
         except ValueError as error:

@@ -98,9 +98,10 @@ class Queries:
         results = self._collection.query(text, self._parameters, partition=self._partition, scan=self._scan)
         if self._format == "table":
             rows = _rows(results)
+            taken = time.perf_counter() - start
             if any(rows):
                 show(rows, "table", dict, empty="")
-            click.echo(f"{counted(len(rows), 'result')} in {_seconds(time.perf_counter() - start)}", err=True)
+            click.echo(f"{counted(len(rows), 'result')} in {_seconds(taken)}", err=True)
         elif self._format == "csv":
             show(map(_record, results), "csv", dict, empty="")
         else:

@@ -21,7 +21,7 @@ class RightAligned(str):
 
 
 class Cut(str):
-    """A text whose end may be left out there."""
+    """A text whose end may be left out where the screen is too narrow."""
 
 
 def table(rows: Sequence[Row], width: int) -> "RenderableType":
@@ -33,7 +33,8 @@ def table(rows: Sequence[Row], width: int) -> "RenderableType":
     if widths is None:
         return _one_by_one(rows)
     made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, GAP - 1, 0, 0))
-    for (title, value), fitting in zip(rows[0].items(), widths, strict=True):
+    for title, fitting in zip(rows[0], widths, strict=True):
+        value = _typical(rows, title)
         made.add_column(
             cell(title),
             width=fitting,
@@ -46,18 +47,25 @@ def table(rows: Sequence[Row], width: int) -> "RenderableType":
     return made
 
 
+def _typical(rows: Sequence[Row], title: str) -> object:
+    """The cell that says how its column is set: one that may be wrapped, else the first that is not empty."""
+    cells = [row[title] for row in rows if row[title] != ""]
+    return next((cell for cell in cells if isinstance(cell, Wrapped)), cells[0] if cells else "")
+
+
 def _widths(rows: Sequence[Row], width: int) -> list[int] | None:
-    """The widths of the columns; None: they cannot fit. Each has what it must have, and from the left what it likes."""
+    """The widths of the columns; None: they cannot fit. Each has what it must have, and they share the rest."""
     from rich.cells import cell_len
 
     wanted, needed = [], []
-    for title, first in rows[0].items():
+    for title in rows[0]:
+        typical = _typical(rows, title)
         texts = [cell(row[title]) for row in rows]
         wanted.append(max(map(cell_len, (cell(title), *texts))))
         words = [cell_len(word) for word in cell(title).split()]
-        if isinstance(first, Wrapped):
+        if isinstance(typical, Wrapped):
             words += [min(cell_len(word), NARROW) for text in texts for word in text.split()]
-        elif isinstance(first, Cut):
+        elif isinstance(typical, Cut):
             words.append(min(wanted[-1], NARROW))
         else:
             words += map(cell_len, texts)
@@ -65,11 +73,13 @@ def _widths(rows: Sequence[Row], width: int) -> list[int] | None:
     spare = width - sum(needed) - GAP * (len(needed) - 1)
     if spare < 0:
         return None
-    widths = []
-    for least, most in zip(needed, wanted, strict=True):
-        more = min(most - least, spare)
-        spare -= more
-        widths.append(least + more)
+    widths = needed
+    while spare and (growing := [index for index, width in enumerate(widths) if width < wanted[index]]):
+        share = max(spare // len(growing), 1)
+        for index in growing:
+            more = min(share, spare, wanted[index] - widths[index])
+            widths[index] += more
+            spare -= more
     return widths
 
 

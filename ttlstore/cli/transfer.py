@@ -59,7 +59,9 @@ def export_command(db: str, collection: str, file: str) -> None:
         except OSError as error:
             if isinstance(error, TtlStoreError):
                 raise
-            raise click.ClickException(f"{file} cannot be written: {error.strerror}") from error
+            raise click.ClickException(
+                f"{'stdout' if file == STDIO else file} cannot be written: {error.strerror}"
+            ) from error
     click.echo(f"exported {counted(written, 'document')} of {collection!r}", err=True)
 
 

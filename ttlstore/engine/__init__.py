@@ -39,6 +39,8 @@ class Engine(Protocol):
     """The database and its version."""
     dialect: str
     """Its name in SQLAlchemy."""
+    distant: bool
+    """Whether a write mostly waits for a server, and other work can be done meanwhile."""
     script_begins: tuple[str, ...]
     """What a migration that is run by hand must run first."""
     statements: Statements

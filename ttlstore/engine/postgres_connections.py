@@ -14,13 +14,11 @@ from time import monotonic
 import psycopg
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import TransactionStatus
-from psycopg.types.numeric import Int8BinaryDumper
 
 from ttlstore import forks
-from ttlstore.engine import Durability
+from ttlstore.engine import Durability, postgres_values
 from ttlstore.engine.postgres_address import Address
 from ttlstore.engine.postgres_errors import cannot_connect
-from ttlstore.engine.postgres_json import ExactFloat
 from ttlstore.errors import CannotOpen, StoreBusy, StoreClosed, StoreFailed
 
 MAX_CONNECTIONS = 16  # of one open store: a server allows a hundred, unless it is told otherwise
@@ -180,9 +178,7 @@ class Connections:
             raise cannot_connect(error, address.name, address.password) from None
         try:
             self._check_server(raw)
-            # Always as wide: by itself the driver chooses by the value, and each choice is a statement to prepare.
-            raw.adapters.register_dumper(int, Int8BinaryDumper)
-            raw.adapters.register_dumper(float, ExactFloat)
+            postgres_values.register(raw)
             calls = ", ".join("set_config(%s, %s, false)" for _ in self._settings)
             raw.execute(f"SELECT {calls}", [part for setting in self._settings.items() for part in setting])
         except psycopg.Error as error:

@@ -9,9 +9,8 @@ the two characters 1 and 1, and the character 1 is 1 and 2. That keeps the order
 
 from functools import lru_cache
 
-from psycopg.adapt import Dumper
-
-from ttlstore.engine.json import Operator, Path, Rank
+from ttlstore.engine.json import Operator, Path, Rank, is_short
+from ttlstore.engine.postgres_values import FIRST_INEXACT, PAST_INTEGERS
 from ttlstore.schema import documents
 
 _BODY = documents.c.body.name  # without the table, which the expressions of an index may not name
@@ -33,9 +32,6 @@ _PARAMETERS = {
     Rank.NUMBER: "%s::numeric",
     Rank.STRING: r"""replace(%s::text, E'\x01', E'\x01\x02') COLLATE "C" """.strip(),
 }
-_EXACT = 2**53  # from there on not every integer is a float
-_INTEGERS = 2**63
-MAX_POSITION = 2**31 - 1  # in an array
 CACHED_PATHS = 1024  # spelled out: a few kilobytes each
 
 
@@ -45,7 +41,7 @@ class PostgresJson:
     placeholder: str = "%s"
 
     def reaches(self, path: Path) -> bool:
-        return all(0 <= part <= MAX_POSITION if isinstance(part, int) else _is_text(part) for part in path)
+        return is_short(path) and all(isinstance(part, int) or _is_text(part) for part in path)
 
     def is_a(self, path: Path, ranks: tuple[Rank, ...], *, indexed: bool) -> str:
         return f"{self._keys(path)[0]} IN ({', '.join(f'{rank:d}' for rank in ranks)})"
@@ -84,6 +80,9 @@ class PostgresJson:
     def use_key(self) -> str:
         return ""
 
+    def gather(self, index: str, collection: int, condition: str) -> tuple[str, str]:
+        return "", condition
+
     def create_index(self, name: str, collection: int, paths: tuple[Path, ...]) -> str:
         keys = ", ".join(key for path in paths for key in self._keys(path))
         # Not with collection_id as its first column: then every document of the store would be in it.
@@ -111,17 +110,7 @@ def _step(part: str | int) -> str:
 
 def _number(text: str) -> str:
     return (
-        f"CASE WHEN {text} ~ '[.e]' AND abs({text}::numeric) >= {_EXACT} AND "
-        f"{text}::float8 >= '-{_INTEGERS}'::float8 AND {text}::float8 < '{_INTEGERS}'::float8 "
+        f"CASE WHEN {text} ~ '[.e]' AND abs({text}::numeric) >= {FIRST_INEXACT} AND "
+        f"{text}::float8 >= '-{PAST_INTEGERS}'::float8 AND {text}::float8 < '{PAST_INTEGERS}'::float8 "
         f"THEN {text}::float8::bigint::numeric ELSE {text}::numeric END"
     )
-
-
-class ExactFloat(Dumper):
-    """A float as a parameter: all of its digits, as `numeric`, in the way of `_number`."""
-
-    oid = 1700  # of numeric, in every PostgreSQL
-
-    def dump(self, obj: float) -> bytes:
-        whole = obj.is_integer() and abs(obj) >= _EXACT and -_INTEGERS <= obj < _INTEGERS
-        return (str(int(obj)) if whole else repr(obj)).encode()

@@ -11,10 +11,12 @@ from sqlalchemy import ClauseElement, Insert, Select, Update, bindparam, func, s
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.dialects.postgresql.psycopg import PGCompiler_psycopg, PGDialect_psycopg
 
+from ttlstore.engine.postgres_values import Texts, integers
 from ttlstore.schema import NOW_HOLDING, collections, documents, live
 from ttlstore.statements import (
     CONTENT,
     KEY,
+    Insertions,
     Prepare,
     Prepared,
     Statements,
@@ -36,6 +38,33 @@ _LOW_BITS = 0xFFFFFFFF
 
 _MANY = "written"  # the rows of a statement that writes many
 ALL_ROWS = tuple(f"all_{name}" for name in (*KEY, *CONTENT))  # its parameters: a list of values for each column
+
+
+COPY = "COPY documents (collection_id, id, partition, ttl, _ts, etag, size, checksum, body) FROM STDIN"
+# A collection that must not go meanwhile, and the time: COPY asks for neither.
+PRESENT_COLLECTION = f"SELECT {_TS} FROM collections WHERE id = %s AND name IS NOT NULL FOR KEY SHARE"
+
+
+_NULL = r"\N"
+_SPECIAL = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
+
+
+def copy_lines(rows: list[Values], ts: int | None) -> bytes:
+    """The rows of `Statements.create` as COPY takes them, written at this time, or each at its own."""
+    lines = []
+    for id, partition, ttl, own_ts, etag, size, checksum, body, collection, *_ in rows:
+        key = f"{id}\t{partition}"
+        if "\\" in key or not id.isprintable():  # a partition is JSON, as the body is
+            key = f"{id.translate(_SPECIAL)}\t{partition.translate(_SPECIAL)}"
+        if ts is None:
+            written, of_body = own_ts, checksum ^ (own_ts & _LOW_BITS)
+        else:
+            written, of_body = ts, checksum
+        of_json = body.replace("\\", r"\\")  # JSON has none of the other special characters
+        lines.append(
+            f"{collection}\t{key}\t{_NULL if ttl is None else ttl}\t{written}\t{etag}\t{size}\t{of_body}\t{of_json}\n"
+        )
+    return "".join(lines).encode()
 
 
 class _Compiler(PGCompiler_psycopg):
@@ -87,10 +116,11 @@ class PostgresStatements(Statements):
     def __init__(self, prepare: Prepare) -> None:
         super().__init__(prepare, insert)
         self.read_to_change = prepare(_read_to_change(), *KEY, "now_holding", "collection")
-        upsert, create = _insertions_of_many()
+        upsert, create, copy = _insertions_of_many()
         self._of_many = {
             self.upsert.sql: prepare(upsert, *ALL_ROWS, "collection"),
             self.create.sql: prepare(create, *ALL_ROWS, "collection", "now_holding"),
+            self.copy.sql: prepare(copy, *ALL_ROWS, "collection"),
         }
 
     def of_many(self, statement: Prepared, rows: list[Values]) -> tuple[str, Values] | None:
@@ -100,8 +130,8 @@ class PostgresStatements(Statements):
             return None
         columns = list(zip(*rows, strict=True))
         lists, rest = columns[: len(ALL_ROWS)], columns[len(ALL_ROWS) :]
-        arranged = many.arrange((*map(list, lists), *(same[0] for same in rest)))
-        return many.sql, tuple(map(_numbers_as_text, arranged))
+        arranged = many.arrange((*lists, *(same[0] for same in rest)))
+        return many.sql, tuple(map(_as_array, arranged))
 
 
 @cache
@@ -119,11 +149,10 @@ def statements(*, server_clock: bool) -> tuple[Prepare, PostgresStatements]:
     return prepare, PostgresStatements(prepare)
 
 
-def _numbers_as_text(value: Any) -> Any:
-    """A list of numbers as PostgreSQL writes it: the driver takes longer, and chooses their type by the values."""
-    if not isinstance(value, list) or isinstance(value[0], str):
+def _as_array(value: Any) -> Any:
+    if not isinstance(value, tuple):
         return value
-    return f"{{{','.join('NULL' if one is None else str(one) for one in value)}}}"
+    return Texts(value) if isinstance(value[0], str) else integers(value)
 
 
 def _without_time(prepared: Prepared, names: tuple[str, ...]) -> Prepared:
@@ -137,7 +166,7 @@ def _without_time(prepared: Prepared, names: tuple[str, ...]) -> Prepared:
         ts, checksum = names.index("all_ts"), names.index("all_checksum")
 
         def of_body(values: Values) -> Any:
-            return [one ^ (time & _LOW_BITS) for one, time in zip(values[checksum], values[ts], strict=True)]
+            return tuple([one ^ (time & _LOW_BITS) for one, time in zip(values[checksum], values[ts], strict=True)])
     else:
         return prepared
 
@@ -156,7 +185,7 @@ def _read_to_change() -> Select[Any]:
     return select(held).select_from(collections.outerjoin(held, true())).where(this_collection)
 
 
-def _insertions_of_many() -> tuple[Insert, Insert]:
+def _insertions_of_many() -> Insertions:
     """As for one document, from parameters that hold the values of all rows."""
     columns = [documents.c[name] for name in (*KEY, *CONTENT)]
     lists = [bindparam(name, type_=ARRAY(column.type)) for name, column in zip(ALL_ROWS, columns, strict=True)]

@@ -34,6 +34,7 @@ from ttlstore.ttl import Clock, moment
 T = TypeVar("T")
 
 OLDEST_SQLITE = (3, 38, 0)  # the first whose JSON functions are always there
+STREAMED_ROWS = 64  # fetched at a time: that is a tenth faster than one by one, and still little
 BACKUP_PAGES = 1024  # copied between two reports: 4 MiB, some milliseconds
 MIGRATION_PATIENCE_SECONDS = 60.0  # whatever an application's patience with a write: another may be migrating
 
@@ -76,6 +77,7 @@ class SqliteEngine:
         self.name = path or ":memory:"
         self.description = f"SQLite {sqlite3.sqlite_version}"
         self.dialect = "sqlite"
+        self.distant = False
         self.script_begins: tuple[str, ...] = ()
         self.statements = _statements()
         self.prepare = prepare
@@ -128,7 +130,8 @@ class SqliteEngine:
         with self._connections.spare() as raw:
             cursor = self._patience.run(lambda: raw.execute(statement.sql, statement.arrange(values)))
             try:
-                yield from cursor
+                while rows := cursor.fetchmany(STREAMED_ROWS):
+                    yield from rows
             except DRIVER_ERRORS as error:
                 raise self._patience.translated(error) from error
             finally:

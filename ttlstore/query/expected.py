@@ -44,6 +44,7 @@ _HINTS: Final = (
     (re.compile(r"LIMIT\b", re.IGNORECASE), "write OFFSET 0 LIMIT …, or TOP … after SELECT"),
     (re.compile(r"HAVING\b", re.IGNORECASE), "select from the groups: FROM (SELECT … GROUP BY …) AS g WHERE …"),
 )
+_CLAUSE: Final = re.compile(r"(?:FROM|WHERE|JOIN|GROUP|ORDER|OFFSET)\b", re.IGNORECASE)
 
 
 def explained(parser: Lark, text: str, start: str, error: UnexpectedInput) -> Mistake:
@@ -63,6 +64,8 @@ def explained(parser: Lark, text: str, start: str, error: UnexpectedInput) -> Mi
         at, found = end, "the query ends here"
     expected = _in_words(_accepted(parser, text, start, at))
     hint = next((f": {hint}" for pattern, hint in _HINTS if pattern.match(text, at)), "")
+    if start == "condition" and _CLAUSE.match(text, at):
+        hint = ": a query with clauses starts with SELECT, this is only a condition"
     return Mistake(at, f"{found}, expected {expected}{hint}")
 
 

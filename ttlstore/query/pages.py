@@ -55,7 +55,8 @@ class Tokens:
         try:
             decoded = base64.urlsafe_b64decode(token.encode("ascii"))  # type: ignore[attr-defined]  # one of the errors
             digest, content = decoded[:DIGEST_BYTES], decoded[DIGEST_BYTES:]
-            if digest != self._digest(content):
+            # The second: base64 is read whatever stands between its letters.
+            if digest != self._digest(content) or base64.urlsafe_b64encode(decoded).decode() != token:
                 raise ValueError
             found, given, skip, left = orjson.loads(content)
             position = Position(None if found is None else tuple(map(_read, found)), given, skip, left)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from ttlstore.engine.json import Json, Path
 from ttlstore.query.check import aggregates
@@ -15,8 +16,9 @@ from ttlstore.query.conditions import (
     Test,
     Translator,
     all_of,
+    weight,
 )
-from ttlstore.query.sql import SEQ, SortKey, sort_keys
+from ttlstore.query.sql import SEQ, SortKey, has_column, sort_keys
 from ttlstore.query.syntax import (
     Aggregate,
     Derived,
@@ -32,9 +34,11 @@ from ttlstore.query.syntax import (
 from ttlstore.query.values import UNDEFINED
 
 Indexes = Mapping[str, tuple[Path, ...]]
+MAX_SORTED = 16  # paths in an ORDER BY that is pushed down: each takes a kilobyte of SQL
+Sorting = tuple[tuple[Path, bool], ...]  # paths, and whether they descend
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
     """How a query is answered."""
 
@@ -59,24 +63,29 @@ class Plan:
     counted: bool
     """Whether the database counts, and only the count comes back."""
 
-    @property
+    @cached_property
+    def gathered(self) -> bool:
+        """Whether the index finds the rows in another order than they are to come in."""
+        return self.index is not None and not self.ordered and not _equal(_parts(self.test)).issuperset(self.indexed)
+
+    @cached_property
     def in_steps(self) -> bool:
         """Whether every row has results of its own, in the order of the rows: so a page can go on after a row."""
         rest = self.rest
         from_rows = bool(rest.sources) and not isinstance(rest.sources[0], Derived)
         return from_rows and not (rest.order_by or rest.distinct or aggregates(rest))
 
-    @property
+    @cached_property
     def several(self) -> bool:
         """Whether a row can have several results."""
         return len(self.query.sources) > 1 or not isinstance(self.query.sources[0], Within)
 
-    @property
+    @cached_property
     def starts_from_documents(self) -> bool:
         """Whether the first source is the documents themselves."""
         return bool(self.query.sources) and _is_collection(self.query)
 
-    @property
+    @cached_property
     def as_they_are(self) -> bool:
         """Whether the rows are the results."""
         rest = self.rest
@@ -93,19 +102,21 @@ def plan(query: Query, kinds: Mapping[str, Kind], json: Json, indexes: Indexes, 
     tests, pushed, residual = list(partition), list[Expression](), list[Expression]()
     conjuncts = _conjuncts(query.where)
     translator = _translator(query, kinds, json)
-    order: tuple[tuple[Path, bool], ...] = ()
+    order: Sorting = ()
     if translator is None:
         residual = conjuncts
     else:
         if root := translator.root:
             tests.append(IsA(root, DEFINED))
+        total = weight(All(tuple(tests)))
         for conjunct in conjuncts:
             outcomes = translator.outcomes(conjunct)
-            if outcomes is None:
-                residual.append(conjunct)
-            else:
+            if outcomes is not None and (heavier := total.plus(weight(outcomes.true))).fits():
+                total = heavier
                 tests.append(outcomes.true)
                 pushed.append(conjunct)
+            else:
+                residual.append(conjunct)
         order = _sorted_paths(query, translator)
     test = all_of(tests)
     simple = translator is not None and len(query.sources) == 1 and not residual
@@ -129,7 +140,7 @@ def plan(query: Query, kinds: Mapping[str, Kind], json: Json, indexes: Indexes, 
         query,
         test,
         tuple(pushed),
-        _keys(order if ordered else (), json),
+        _keys(order if ordered else (), _parts(test), json),
         replace(query, **changes),  # type: ignore[arg-type]  # each of them fits its field
         chosen,
         indexes[chosen] if chosen else (),
@@ -173,19 +184,31 @@ def _parts(test: Test) -> tuple[Test, ...]:
     return test.tests if isinstance(test, All) else (test,)
 
 
-def _sorted_paths(query: Query, translator: Translator) -> tuple[tuple[Path, bool], ...]:
+def _sorted_paths(query: Query, translator: Translator) -> Sorting:
     """The paths of ORDER BY and whether they descend; none if it sorts by anything else."""
-    if aggregates(query):
+    if aggregates(query) or len(query.order_by) > MAX_SORTED:
         return ()
     paths = [(translator.path(order.expression), order.descending) for order in query.order_by]
     found = tuple((path, descending) for path, descending in paths if path is not None)
     return found if len(found) == len(paths) else ()
 
 
-def _keys(order: tuple[tuple[Path, bool], ...], json: Json) -> tuple[SortKey, ...]:
-    keys = [key for path, descending in order for key in sort_keys(path, descending, json)]
+def _keys(order: Sorting, parts: tuple[Test, ...], json: Json) -> tuple[SortKey, ...]:
+    """What sorts, without what the tests leave only one value: SQLite would sort by that once more."""
+    compared = {part.path for part in parts if isinstance(part, Compare)}
+    equal = _equal(parts)
+    keys: list[SortKey] = []
+    for path, descending in order:
+        of_path = sort_keys(path, descending, json)
+        if path in equal:
+            continue
+        keys += of_path[1:] if path in compared and not has_column(path) else of_path  # the first is the type
     # Equal ones in the direction of the last: else an index could not be read backwards.
     return (*keys, SortKey(SEQ, bool(order) and order[-1][1]))
+
+
+def _equal(parts: tuple[Test, ...]) -> set[Path]:
+    return {part.path for part in parts if isinstance(part, Compare) and part.operator == "="}
 
 
 def _counts_rows(query: Query) -> bool:
@@ -220,9 +243,9 @@ def count_result(query: Query, count: int) -> object:
 # --- the choice of an index -----------------------------------------------------------------------------------------
 
 
-def _choose(parts: tuple[Test, ...], order: tuple[tuple[Path, bool], ...], indexes: Indexes) -> str | None:
+def _choose(parts: tuple[Test, ...], order: Sorting, indexes: Indexes) -> str | None:
     """The index that narrows the search the most: by equality first, then by order or by a range."""
-    equal = {part.path for part in parts if isinstance(part, Compare) and part.operator == "="}
+    equal = _equal(parts)
     several = {part.path for part in parts if isinstance(part, Among)}
     within = {part.path for part in parts if isinstance(part, IsA | Compare)}
     rest_of_order = tuple((path, descending) for path, descending in order if path not in equal)
@@ -238,12 +261,12 @@ def _choose(parts: tuple[Test, ...], order: tuple[tuple[Path, bool], ...], index
     return best[1]
 
 
-def _sorts(paths: tuple[Path, ...], order: tuple[tuple[Path, bool], ...]) -> bool:
+def _sorts(paths: tuple[Path, ...], order: Sorting) -> bool:
     directions = {descending for _, descending in order}
     return len(directions) <= 1 and tuple(path for path, _ in order) == paths[: len(order)]
 
 
-def _by_id(parts: tuple[Test, ...], order: tuple[tuple[Path, bool], ...]) -> bool:
+def _by_id(parts: tuple[Test, ...], order: Sorting) -> bool:
     key: Path = ("id",)
     return any(isinstance(part, Compare | Among) and part.path == key for part in parts) or (
         bool(order) and order[0][0] == key

@@ -90,6 +90,10 @@ def _column(path: Path, json: Json) -> tuple[str, Rank]:
     return json.text(column) if rank is Rank.STRING else column, rank
 
 
+def has_column(path: Path) -> bool:
+    return path in _COLUMNS
+
+
 def sort_keys(path: Path, descending: bool, json: Json) -> tuple[SortKey, ...]:
     """What sorts documents by a path."""
     if path == _NULLABLE:

@@ -15,9 +15,6 @@ class Undefined(Enum):
     def __repr__(self) -> str:
         return "undefined"
 
-    def __bool__(self) -> bool:
-        return False
-
 
 UNDEFINED: Final = Undefined.UNDEFINED
 
@@ -93,17 +90,13 @@ def _rank(value: Value) -> int:
 
 
 def number(value: int | float) -> Value:
-    """The result of a calculation: undefined where it is not finite, a float where it leaves 64 bits."""
+    """The result of a calculation: undefined where it is not finite, a float where it leaves 64 bits.
+
+    Raises OverflowError for an integer that is too large even for that.
+    """
     if type(value) is int:
-        return value if MIN_INT <= value <= MAX_INT else _as_float(value)
+        return value if MIN_INT <= value <= MAX_INT else float(value)
     return value if value - value == 0 else UNDEFINED
-
-
-def _as_float(value: int) -> Value:
-    try:
-        return float(value)
-    except OverflowError:
-        return UNDEFINED
 
 
 def whole(value: Value) -> int | None:

@@ -1,0 +1,35 @@
+"""Moving a store by the command line."""
+
+import json
+
+import pytest
+
+from tests.cli.conftest import Run
+from ttlstore import copying
+from ttlstore.engine import Progress
+from ttlstore.testing import FakeClock
+
+
+def test_a_store_moves_to_postgresql_and_back_with_the_life_of_its_documents(
+    db: str, postgres_url: str, run: Run, clock: FakeClock
+) -> None:
+    run("create", db, "moving", "--ttl", "1h")
+    run("put", db, "moving", '{"id": "a", "n": 1}')
+    clock.advance(600)
+    assert "copied" in run("copy", db, postgres_url).stdout
+    assert "; 0 were not there yet" in run("copy", db, postgres_url).stdout
+    assert "copied" in run("copy", postgres_url, "back.db").stdout
+    for store in (db, postgres_url, "back.db"):
+        assert json.loads(run("get", store, "moving", "a").stdout)["n"] == 1
+    clock.advance(3000)
+    for store in (db, postgres_url, "back.db"):
+        run("get", store, "moving", "a", code=1)
+
+
+def test_an_interrupted_copy_says_that_it_can_go_on(db: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, progress: Progress, **__: object) -> None:
+        progress(3, 5)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(copying, "copy", interrupted)
+    assert "3 documents are in the target; start it again" in run("copy", db, "copy.db", code=130).stderr

@@ -1,0 +1,109 @@
+"""Copying a store to another place: every document with the life that it has left."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import ttlstore
+from ttlstore import CollectionExists, IndexingPolicy, Store
+from ttlstore.copying import BATCH_ROWS, Copied, copy
+from ttlstore.testing import FakeClock
+
+
+@pytest.fixture(params=["file to postgres", "postgres to file", "file to file"])
+def places(request: pytest.FixtureRequest, path: Path) -> tuple[str, str]:
+    source, _, target = request.param.partition(" to ")
+    urls = {"postgres": request.getfixturevalue("postgres_url")} if "postgres" in request.param else {}
+    return urls.get(source, f"{path}-source"), urls.get(target, f"{path}-target")
+
+
+@pytest.fixture
+def here(places: tuple[str, str], clock: FakeClock) -> Iterator[Store]:
+    """The source."""
+    with ttlstore.open(places[0], clock=clock, vacuum=False) as store:
+        yield store
+
+
+def test_documents_come_with_the_life_that_they_have_left(
+    here: Store, places: tuple[str, str], clock: FakeClock
+) -> None:
+    sessions = here.create_collection("sessions", default_ttl=60)
+    sessions.create({"id": "inherits", "text": "ä 😀 \0 \\ \t", "numbers": [0, -1, 1.5, 2**63 - 1]})
+    sessions.create({"id": "own", "ttl": 100})
+    sessions.create({"id": "never", "ttl": -1})
+    sessions.create({"id": "gone", "ttl": 1})
+    clock.advance(20.125)
+    orders = here.create_collection("orders", partition_key="/customer/id", indexing=IndexingPolicy(paths=("/total",)))
+    orders.create_many({"id": "same", "customer": {"id": key}, "total": 10} for key in ("x\t", 1, True, None))
+    assert copy(*places, clock=clock) == Copied(collections=2, documents=7, written=7)
+    with ttlstore.open(places[1], clock=clock, vacuum=False) as there:
+        for collection in here.list_collections():
+            copied = there.collection(collection.name)
+            assert list(copied) == list(collection)
+            assert (copied.partition_key, copied.default_ttl) == (collection.partition_key, collection.default_ttl)
+            assert copied.indexing == collection.indexing
+        for id in ("inherits", "own", "never"):
+            assert there.collection("sessions").expiry(id) == sessions.expiry(id)
+        assert there.collection("orders").read("same", partition=1) == orders.read("same", partition=1)
+        assert there.stats().waiting_documents == 0, "what has expired is not copied"
+        assert there.check() == []
+        clock.advance(39.875)
+        assert there.collection("sessions").get("inherits") is None
+        assert there.collection("sessions").get("own") is not None
+
+
+def test_copying_again_brings_over_what_has_changed(here: Store, places: tuple[str, str], clock: FakeClock) -> None:
+    notes = here.create_collection("notes")
+    notes.create_many({"id": str(number)} for number in range(5))
+    copy(*places, clock=clock)
+    assert copy(*places, clock=clock) == Copied(collections=1, documents=5, written=0)
+    clock.advance(1)
+    notes.upsert({"id": "1", "new": True})
+    notes.create({"id": "5"})
+    assert copy(*places, clock=clock) == Copied(collections=1, documents=6, written=2)
+    with ttlstore.open(places[1], clock=clock, vacuum=False) as there:
+        assert list(there.collection("notes")) == list(notes)
+
+
+def test_what_is_newer_in_the_target_is_left(here: Store, places: tuple[str, str], clock: FakeClock) -> None:
+    here.create_collection("notes").create({"id": "a", "by": "source"})
+    copy(*places, clock=clock)
+    clock.advance(1)
+    with ttlstore.open(places[1], clock=clock, vacuum=False) as there:
+        there.collection("notes").upsert({"id": "a", "by": "target"})
+        assert copy(*places, clock=clock).written == 0
+        assert there.collection("notes").read("a")["by"] == "target"
+
+
+def test_a_copy_that_was_interrupted_goes_on(here: Store, places: tuple[str, str], clock: FakeClock) -> None:
+    here.create_collection("notes").create_many({"id": str(number)} for number in range(2 * BATCH_ROWS + 10))
+    told = []
+
+    def interrupt(copied: int, total: int) -> None:
+        told.append((copied, total))
+        if len(told) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        copy(*places, clock=clock, progress=interrupt)
+    assert told == [(BATCH_ROWS, 2 * BATCH_ROWS + 10), (2 * BATCH_ROWS, 2 * BATCH_ROWS + 10)]
+    assert copy(*places, clock=clock) == Copied(collections=1, documents=2 * BATCH_ROWS + 10, written=10)
+
+
+@pytest.mark.parametrize("settings", [{"default_ttl": 5}, {"partition_key": "/customer"}])
+def test_a_collection_with_other_settings_is_not_mixed_with(
+    here: Store, places: tuple[str, str], clock: FakeClock, settings: dict[str, object]
+) -> None:
+    here.create_collection("notes", default_ttl=10).create({"id": "a"})
+    with ttlstore.open(places[1], clock=clock, vacuum=False) as there:
+        there.create_collection("notes", **{"default_ttl": 10, **settings})  # type: ignore[arg-type]
+        with pytest.raises(CollectionExists, match=f"with another {next(iter(settings))}"):
+            copy(*places, clock=clock)
+        assert there.collection("notes").count() == 0
+
+
+def test_what_is_not_there_cannot_be_copied(path: Path, clock: FakeClock) -> None:
+    with pytest.raises(ttlstore.CannotOpen, match="there is no store"):
+        copy(path, f"{path}-target", clock=clock)
+    assert not Path(f"{path}-target").exists()
