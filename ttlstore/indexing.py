@@ -7,6 +7,7 @@ from typing import Literal, get_args
 import orjson
 
 from ttlstore.document import check_text, parse_pointer
+from ttlstore.engine.json import MAX_PATH, is_short
 from ttlstore.errors import InvalidCollection, InvalidDocument, InvalidTtl, shown
 
 Mode = Literal["consistent", "lazy", "none"]
@@ -67,6 +68,8 @@ def _check_path(path: object) -> None:
         raise InvalidCollection(f"an indexed path is a string such as '/address/city': {error}") from None
     if '"' in path:
         raise InvalidCollection(f"a property with a quotation mark in its name cannot be indexed, got {shown(path)}")
+    if not is_short(parts):
+        raise InvalidCollection(f"an indexed path must be at most {MAX_PATH} characters long, got {shown(path)}")
     if not all(parts):
         raise InvalidCollection(f"an indexed path must name a property between its slashes, got {shown(path)}")
 

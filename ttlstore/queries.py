@@ -110,7 +110,7 @@ class Queries:
         tests: tuple[Test, ...] = ()
         if partition is not UNSET:
             values = {**values, _PARTITION: encode_partition(partition), _PARTITION_VALUE: partition}
-            tests = _partition_tests(self._partition_path, kind_of(partition))
+            tests = _partition_tests(self._partition_path, kind_of(partition), self._engine.json)
         return Asked(query, values, kinds, tests)
 
     def _allowed_statement(self, asked: Asked, scan: bool) -> Statement:
@@ -296,6 +296,9 @@ def _statement(
     tested = condition(planned.test, json, planned.indexed)
     hint = json.use_key() if planned.by_id else json.use(planned.index)
     number = frames.number.filled(collection=f"{collection:d}", condition=tested.text, hint=hint)
+    if planned.gathered and planned.index is not None:
+        hint, text = json.gather(planned.index, collection, tested.text)
+        tested = tested._replace(text=text)
     unfinished = Statement(planned, tested, hint, _as_it_is(number), _as_it_is(number))
     return unfinished._replace(rows=_rows(frames, collection, unfinished))
 
@@ -324,13 +327,13 @@ def _as_it_is(sql: str) -> Prepared:
     return Prepared(sql, lambda values: values)
 
 
-def _partition_tests(path: Path, kind: Kind) -> tuple[Test, ...]:
+def _partition_tests(path: Path, kind: Kind, json: Json) -> tuple[Test, ...]:
     """Being in a partition; said of the property too, which may be indexed."""
     value = Operand(None, _PARTITION_VALUE)
     if path == ("id",):
         return (Compare(path, Rank.STRING, "=", value) if kind.rank is Rank.STRING else NEVER,)
     in_partition = InPartition(Operand(None, _PARTITION))
-    if kind.rank in (Rank.NUMBER, Rank.STRING) and kind.comparable:
+    if kind.rank in (Rank.NUMBER, Rank.STRING) and kind.comparable and json.reaches(path):
         return in_partition, Compare(path, kind.rank, "=", value)
     return (in_partition,)
 

@@ -179,7 +179,7 @@ def test_a_name_with_a_quotation_mark_cannot_be_indexed_and_the_error_says_so() 
         IndexingPolicy(paths=('/a"b',))
 
 
-@pytest.mark.parametrize("path", ["/a\0b", "", "a", "/", "/a//b", "/\ud800"])
+@pytest.mark.parametrize("path", ["/a\0b", "", "a", "/", "/a//b", "/\ud800", f"/{'a' * 500}"])
 def test_what_is_no_path_is_refused(path: str) -> None:
     with pytest.raises(ttlstore.InvalidCollection):
         IndexingPolicy(paths=(path,))

@@ -271,3 +271,44 @@ def test_a_long_result_is_not_held_in_memory(path: Path) -> None:
         tracemalloc.stop()
         assert length == 20_000_000
         assert peak < 2_000_000
+
+
+# --- queries of any size ----------------------------------------------------------------------------------------------
+
+
+def nested(depth: int) -> str:
+    condition = "c.total = 1"
+    for level in range(depth):
+        condition = f"({condition} {'OR' if level % 2 else 'AND'} c.total >= {-level})"
+    return condition
+
+
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [
+        (f"c.total IN ({', '.join(map(str, range(5000)))})", 10),
+        (f"c.total NOT IN ({', '.join(map(str, range(5, 5000)))})", 5),
+        (" OR ".join(f"c.total = {number}" for number in range(3000)), 10),
+        (" AND ".join(f"c.total != {number}" for number in range(5, 3000)), 5),
+        (" AND ".join(f"c.p{number} != 1" for number in range(90)), 0),
+        (" OR ".join(f"c.total IN ({number}, 7)" for number in range(90)), 10),
+        (nested(8), 10),
+        (nested(15), 10),
+        (nested(80), 10),
+        (f"NOT IS_DEFINED(c.{'a' * 100_000})", 10),
+        (f"NOT IS_DEFINED(c.{'a.' * 98}a)", 10),
+        ("NOT IS_DEFINED(c.tags[99999999999999999])", 10),
+        ("NOT IS_DEFINED(c.tags[2147483647])", 10),
+        (f"c.status != '{'x' * 100_000}'", 10),
+    ],
+)
+def test_a_query_may_be_as_large_as_its_text(orders: Collection, condition: str, found: int) -> None:
+    assert len(list(orders.query(f"SELECT * FROM c WHERE {condition}"))) == found
+    assert len(orders.query_page(f"SELECT * FROM c WHERE {condition}").items) == found
+
+
+def test_an_order_may_have_many_parts(orders: Collection) -> None:
+    for parts in (16, 200):
+        order = ", ".join(["c.status", *(f"c.p{number}" for number in range(parts - 2)), "c.total"])
+        assert ids(orders.query(f"SELECT * FROM c ORDER BY {order}"))[:3] == ["1", "2", "4"]
+        assert ids(orders.query_page(f"SELECT * FROM c ORDER BY {order}", size=5).items)[:3] == ["1", "2", "4"]

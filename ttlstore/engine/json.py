@@ -12,6 +12,17 @@ from ttlstore.errors import StoreFailed
 Path = tuple[str | int, ...]
 """From the document down: names of properties and positions in arrays."""
 
+MAX_POSITION = 2**31 - 1  # in an array
+MAX_PATH = 500  # characters: an expression has its path in it many times
+
+
+def is_short(path: Path) -> bool:
+    """Whether there is room for the path in a statement, and its positions are numbers that a database takes."""
+    return sum(len(part) + 1 if isinstance(part, str) else 10 for part in path) <= MAX_PATH and all(
+        isinstance(part, str) or 0 <= part <= MAX_POSITION for part in path
+    )
+
+
 Operator = Literal["=", "<>", "<", "<=", ">", ">="]
 
 
@@ -70,6 +81,9 @@ class Json(Protocol):
 
     def use_key(self) -> str:
         """What tells the database to go by the documents' ids."""
+
+    def gather(self, index: str, collection: int, condition: str) -> tuple[str, str]:
+        """What to use, and a condition that means the same, for rows in another order than that of the index."""
 
     def create_index(self, name: str, collection: int, paths: tuple[Path, ...]) -> str:
         """The statement that makes an index over the keys of the paths, for documents of one collection alone."""

@@ -9,7 +9,7 @@ the two characters 1 and 1, and the character 1 is 1 and 2. That keeps the order
 
 from functools import lru_cache
 
-from ttlstore.engine.json import Operator, Path, Rank
+from ttlstore.engine.json import Operator, Path, Rank, is_short
 from ttlstore.engine.postgres_values import FIRST_INEXACT, PAST_INTEGERS
 from ttlstore.schema import documents
 
@@ -32,7 +32,6 @@ _PARAMETERS = {
     Rank.NUMBER: "%s::numeric",
     Rank.STRING: r"""replace(%s::text, E'\x01', E'\x01\x02') COLLATE "C" """.strip(),
 }
-MAX_POSITION = 2**31 - 1  # in an array
 CACHED_PATHS = 1024  # spelled out: a few kilobytes each
 
 
@@ -42,7 +41,7 @@ class PostgresJson:
     placeholder: str = "%s"
 
     def reaches(self, path: Path) -> bool:
-        return all(0 <= part <= MAX_POSITION if isinstance(part, int) else _is_text(part) for part in path)
+        return is_short(path) and all(isinstance(part, int) or _is_text(part) for part in path)
 
     def is_a(self, path: Path, ranks: tuple[Rank, ...], *, indexed: bool) -> str:
         return f"{self._keys(path)[0]} IN ({', '.join(f'{rank:d}' for rank in ranks)})"
@@ -80,6 +79,9 @@ class PostgresJson:
 
     def use_key(self) -> str:
         return ""
+
+    def gather(self, index: str, collection: int, condition: str) -> tuple[str, str]:
+        return "", condition
 
     def create_index(self, name: str, collection: int, paths: tuple[Path, ...]) -> str:
         keys = ", ".join(key for path in paths for key in self._keys(path))

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import orjson
 
-from ttlstore.engine.json import Operator, Path, Rank
+from ttlstore.engine.json import Operator, Path, Rank, is_short
 from ttlstore.schema import IN_ORDER, documents
 
 _BODY = documents.c.body.name  # without the table, which the expressions of an index may not name
@@ -37,7 +37,7 @@ class SqliteJson:
 
     def reaches(self, path: Path) -> bool:
         # Not every version of SQLite finds a name with a quotation mark in it.
-        return all(part >= 0 if isinstance(part, int) else '"' not in part and _is_text(part) for part in path)
+        return is_short(path) and all(isinstance(part, int) or ('"' not in part and _is_text(part)) for part in path)
 
     def is_a(self, path: Path, ranks: tuple[Rank, ...], *, indexed: bool) -> str:
         if indexed:
@@ -88,6 +88,12 @@ class SqliteJson:
 
     def use_key(self) -> str:
         return "INDEXED BY sqlite_autoindex_documents_1"  # SQLite's own name for that of the UNIQUE constraint
+
+    def gather(self, index: str, collection: int, condition: str) -> tuple[str, str]:
+        # The places of the rows, put in order, and then the rows: to sort the rows themselves takes up to seven times
+        # as long.
+        places = f"SELECT seq FROM documents INDEXED BY {index} WHERE collection_id = {collection:d} AND {condition}"
+        return "NOT INDEXED", f"{documents.name}.seq IN ({places})"
 
     def create_index(self, name: str, collection: int, paths: tuple[Path, ...]) -> str:
         keys = ", ".join(key for path in paths for key in self._keys(path))

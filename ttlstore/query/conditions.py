@@ -15,6 +15,11 @@ from ttlstore.query.syntax import Between, Binary, Call, Expression, In, Like, L
 from ttlstore.query.syntax import Path as PathNode
 from ttlstore.query.values import MAX_INT, MIN_INT, UNDEFINED, Value
 
+# What is pushed down of one query. SQLite ends at 1,000 levels, some 30,000 parameters and 100 open brackets.
+MAX_TESTS = 100
+MAX_OPERANDS = 1000
+MAX_DEPTH = 8  # of AND in OR in AND …
+
 _LAST_CHARACTER = "\U0010ffff"
 _BEFORE_SURROGATES, _AFTER_SURROGATES = "\ud7ff", "\ue000"
 
@@ -135,6 +140,33 @@ class Outcomes(NamedTuple):
 
     true: Test
     false: Test
+
+
+class Weight(NamedTuple):
+    """How much of a statement a test takes."""
+
+    tests: int = 0
+    operands: int = 0
+    depth: int = 0
+
+    def plus(self, other: "Weight") -> "Weight":
+        return Weight(self.tests + other.tests, self.operands + other.operands, max(self.depth, other.depth))
+
+    def fits(self) -> bool:
+        """Whether a database takes a statement with it: none takes one of any length."""
+        return self.tests <= MAX_TESTS and self.operands <= MAX_OPERANDS and self.depth <= MAX_DEPTH
+
+
+def weight(test: Test) -> Weight:
+    match test:
+        case All(tests) | AnyOf(tests):
+            inner = Weight()
+            for part in tests:
+                inner = inner.plus(weight(part))
+            return inner._replace(depth=inner.depth + 1)
+        case Among(_, _, operands):
+            return Weight(1, len(operands))
+    return Weight(1, 1)
 
 
 def all_of(tests: Iterable[Test]) -> Test:

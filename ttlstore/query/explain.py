@@ -1,5 +1,6 @@
 """What becomes of a query, for people."""
 
+import re
 from dataclasses import dataclass
 
 from ttlstore.document import pointer
@@ -7,6 +8,9 @@ from ttlstore.query import unparse
 from ttlstore.query.conditions import NEVER
 from ttlstore.query.plan import Plan
 from ttlstore.query.syntax import Star
+
+# How SQLite looks up the collection's default ttl, which it does in every query.
+_OWN_STEP = re.compile(r"SCALAR SUBQUERY|SEARCH collections ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,7 @@ class Explanation:
             f"index:       {' '.join(self.index) if self.index else 'none, every document of the collection is read'}",
             f"evaluated:   {'; '.join(self.evaluated) or 'nothing'}",
         ]
-        return "\n".join([*lines, *(f"  {step}" for step in self.steps)])
+        return "\n".join([*lines, *(f"  {step}" for step in self.steps if not _OWN_STEP.match(step))])
 
 
 def explanation(plan: Plan, sql: str, steps: list[str]) -> Explanation:
