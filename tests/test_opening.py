@@ -12,7 +12,7 @@ import pytest
 
 import ttlstore
 from tests.files import database, everything_in
-from ttlstore import CannotOpen, SchemaOutdated, SchemaTooNew, Store
+from ttlstore import CannotOpen, SchemaOutdated, SchemaTooNew, Store, StoreFailed
 from ttlstore.engine.sqlite_file import APPLICATION_ID
 from ttlstore.schema import HEAD
 from ttlstore.testing import FakeClock
@@ -224,7 +224,7 @@ def test_a_store_that_was_moved_away_does_not_come_back_empty(path: Path) -> Non
         thread.start()
         thread.join()
         assert not path.exists()
-    assert isinstance(errors[0], CannotOpen)
+    assert isinstance(errors[0], StoreFailed)
 
 
 # --- reading only -----------------------------------------------------------------------------------------------------

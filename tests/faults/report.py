@@ -28,6 +28,10 @@ TAIL = """\
 - **Network file systems.** The write-ahead log needs memory that the processes share: one machine, a local disk.
 - **A log that is taken away.** `app.db-wal` is part of the store. Without it, a store that was not closed is as it was
   when the log was last folded in. Copy stores by `backup`, not by copying a file of several.
+- **A file put in a store's place.** Close the store everywhere before its file is replaced, and take the old log away
+  with the old file: SQLite cannot know that it is not the new file's.
+- **A document that an index has lost.** Damage to an index may hide a document from a read until `check` has found it;
+  what is read is what was written.
 - **A clock that is wrong when the store is opened.** The guard compares the clock with the machine's own from then on;
   it has no means to know that it was wrong before. Documents that were deleted in time do not come back when the clock
   is set back.

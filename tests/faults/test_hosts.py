@@ -39,3 +39,36 @@ def test_interrupted_by_a_signal(path: Path, trial: Trial) -> None:
 
 def numbers(ledger: Ledger) -> dict[str, int]:
     return {id: document["n"] for id, document in ledger.shown(NOW).items()}
+
+
+@promise(
+    "One process may open a store as often as it likes: what it writes is not lost to another that comes and goes."
+)
+def test_a_store_opened_twice_in_one_process(path: Path, trial: Trial) -> None:
+    first = works.opened(path, NOW, vacuum=False)
+    collection = first.create_collection("c")
+    for number in trial.rounds(short=2):
+        second = works.opened(path, NOW, vacuum=False)
+        if number % 2:
+            second.close()
+        assert Victim(works.come_and_go, path, NOW).ended() == [number]
+        collection.create({"id": f"{number}"})
+        assert Victim(works.come_and_go, path, NOW).ended() == [number + 1]
+        second.close()
+        trial.count(opened_twice=1)
+    first.close()
+
+
+@promise(
+    "What a forked child writes is not lost when the parent's threads come to their end at the same moment.", share=2
+)
+def test_a_fork_while_threads_end(path: Path, trial: Trial) -> None:
+    expected = 0
+    for _ in trial.rounds(short=3):
+        told = Victim(works.fork_while_threads_end, path, NOW, 20).ended()
+        expected += 40
+        with works.opened(path, NOW, vacuum=False) as store:
+            assert told == [0] * 20
+            assert len(store.collection("c")) == expected
+            assert store.check() == []
+        trial.count(forks=20)

@@ -214,3 +214,35 @@ def _write_in_a_thread(collection: Collection, failures: list[str]) -> None:
 
 def wait_to_be_killed() -> None:
     threading.Event().wait()
+
+
+def come_and_go(tell: Tell, path: Path, now: float) -> None:
+    with opened(path, now, vacuum=False) as store:
+        tell(len(store.collection("c")))
+
+
+def fork_while_threads_end(tell: Tell, path: Path, now: float, rounds: int) -> None:
+    """Each time a thread writes and ends, and a child writes and ends."""
+    store = opened(path, now)
+    collection = store.ensure_collection("c")
+    for _ in range(rounds):
+        begun = threading.Event()
+
+        def write(begun: threading.Event = begun) -> None:
+            begun.set()
+            collection.create({})
+
+        thread = threading.Thread(target=write)
+        thread.start()
+        begun.wait()
+        child = os.fork()
+        if child == 0:
+            try:
+                collection.create({})
+                store.close()
+            except BaseException:
+                os._exit(1)
+            os._exit(0)
+        tell(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        thread.join()
+    store.close()

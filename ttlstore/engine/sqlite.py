@@ -13,7 +13,7 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
-from ttlstore.engine import Durability, Progress, Row, Space
+from ttlstore.engine import Durability, Progress, Row, Space, sqlite_connections
 from ttlstore.engine.json import Json
 from ttlstore.engine.sqlite_connections import Connection, Connections
 from ttlstore.engine.sqlite_file import APPLICATION_ID, inspect_file
@@ -86,11 +86,14 @@ class SqliteEngine:
         self._path = None if path is None else os.path.abspath(path)
         self._busy_timeout = busy_timeout
         self._patience = Patience(self.name, self._path, busy_timeout)
-        if self._path is not None:
-            inspect_file(self._path, create=create)
-        self._connections = Connections(self.name, self._path, durability, self._patience, read_only=read_only)
-        if not read_only:
-            self._set_up("rwc" if create else "rw")
+        with sqlite_connections.opening:
+            if self._path is not None and not sqlite_connections.is_open(self._path):
+                inspect_file(self._path, create=create)
+            self._connections = Connections(self.name, self._path, durability, self._patience, read_only=read_only)
+            if read_only:
+                self._connections.mine()
+            else:
+                self._set_up("rwc" if create else "rw")
 
     # --- the point operations ---------------------------------------------------------------------------------------
 
@@ -391,8 +394,10 @@ class SqliteEngine:
                 source.backup(target, pages=BACKUP_PAGES, progress=lambda _, left, total: progress(total - left, total))
                 target.execute("PRAGMA journal_mode = WAL")
             except DRIVER_ERRORS as error:
-                room = Patience(path, os.path.abspath(path), self._busy_timeout).translated(error)
-                raise (room if isinstance(room, StoreFull) else self._patience.translated(error)) from error
+                told = self._patience.translated(error)
+                if isinstance(told, StoreFull):
+                    told = StoreFull(f"there is no room left for {path}; nothing was written")
+                raise told from error
             finally:
                 if source is raw:
                     source.rollback()

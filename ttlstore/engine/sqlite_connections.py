@@ -6,15 +6,19 @@ one thread is in a transaction, the others wait.
 """
 
 import ctypes
+import os
 import sqlite3
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from math import inf
 from pathlib import Path
 
 from ttlstore import forks
 from ttlstore.engine import Durability
+from ttlstore.engine.sqlite_file import Identity, identity
 from ttlstore.engine.sqlite_patience import DRIVER_ERRORS, Patience
 from ttlstore.errors import StoreClosed, StoreFailed, TtlStoreError
 
@@ -23,24 +27,55 @@ WAL_LIMIT_BYTES = 16 * 1024 * 1024  # what a bulk load leaves of its write-ahead
 CHECKPOINT_PAGES = 4000  # of the log, before it is folded into the file; by itself SQLite waits for the disk more often
 STATEMENT_CACHE = 256  # compiled statements a connection keeps: all of ours and many queries
 MAX_SPARES = 4  # connections kept open for the next who reads
+LOOK_SECONDS = 1.0  # within which it is noticed that the file was taken away
 FORK_PATIENCE_SECONDS = 5.0  # for the calls and transactions of other threads, before a fork goes ahead without
+
+
+# Who closes a file that SQLite has open too, in whatever way it was opened, drops the locks that SQLite holds on it for
+# this process: POSIX wants it so. Another process would then take itself for the last one, and take the log away. So a
+# file that is open is not looked into, and only one at a time is about to be opened.
+opening = threading.RLock()
+
+
+def _renew_opening() -> None:
+    global opening
+    opening = threading.RLock()  # the thread that held it is not in the child
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_opening)
+
+
+def is_open(path: str) -> bool:
+    """Whether this process has this store open already."""
+    file = identity(path)
+    return file is not None and any(
+        isinstance(each, Connections) and each.has_open(file) for each in list(forks.engines)
+    )
 
 
 class Connection:
     """A connection of the driver, the lock that guards it, and how deep in transactions it is."""
 
-    __slots__ = ("__weakref__", "afterwards", "depth", "lock", "raw", "version", "writer")
+    __slots__ = ("__weakref__", "_closing", "afterwards", "depth", "lock", "log", "look_at", "raw", "version", "writer")
 
-    def __init__(self, raw: sqlite3.Connection, lock: threading.RLock) -> None:
+    def __init__(self, raw: sqlite3.Connection, lock: threading.RLock, closing: threading.RLock) -> None:
         self.raw = raw
         self.lock = lock
+        self._closing = closing
         self.depth = 0
         self.afterwards: set[Callable[[], None]] = set()  # what is done after the transaction
         self.version: int | None = None  # of the data, when it was last asked for
+        self.look_at = 0.0  # when it is time to see whether the files are still there, by time.monotonic()
+        self.log: Identity | None = None  # the write-ahead log, as it was at the first look
         self.writer = 0  # the thread that is in the transaction: others may share the connection
 
     def __del__(self) -> None:
-        self.raw.close()  # its thread has ended
+        """Its thread has ended. That is no reason to wait for ever, where another has ended in the middle of this."""
+        taken = self._closing.acquire(True, FORK_PATIENCE_SECONDS)
+        self.raw.close()
+        if taken:
+            self._closing.release()
 
 
 class Connections:
@@ -56,7 +91,9 @@ class Connections:
         self._patience = patience
         self._read_only = read_only
         self._memory: Connection | None = None  # the one of a store in memory: the threads that share it come and go
+        self._file: Identity | None = None  # known from the first connection on
         self._closed = False
+        self._gone = False  # closed, and the last connection too
         self._unusable = False
         self._start()
         forks.engines.add(self)
@@ -68,7 +105,9 @@ class Connections:
         self._local = threading.local()
         self._all: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._guard = threading.Lock()  # of the two above
+        self._closing = threading.RLock()  # held while the connection of a thread that has ended is closed
         self._spares: list[sqlite3.Connection] = []  # opening one takes longer than a short query
+        self._lent: list[sqlite3.Connection] = []  # those of them that are in use
 
     def mine(self, mode: str = "rw") -> Connection:
         """This thread's, opened when it is first asked for."""
@@ -76,19 +115,44 @@ class Connections:
             connection: Connection = self._local.connection
         except AttributeError:
             connection = self._local.connection = self._add(mode)
+        if time.monotonic() >= connection.look_at:
+            self._look_at_the_files(connection)
         return connection
+
+    def _look_at_the_files(self, connection: Connection) -> None:
+        """See that they are still the ones that are open. Raises StoreFailed.
+
+        SQLite would go on with files that have no name any more, and what is written there is lost with the process; or
+        it would meet a log that belongs to another file.
+        """
+        if self._path is None:
+            connection.look_at = inf
+            return
+        file, log = identity(self._path), identity(f"{self._path}-wal")
+        if connection.log is None:
+            connection.log = log
+        if file != self._file or log != connection.log:
+            raise self._taken_away()
+        connection.look_at = time.monotonic() + LOOK_SECONDS
+
+    def _taken_away(self) -> StoreFailed:
+        return StoreFailed(
+            f"{self._name} or its log was moved, deleted or replaced while it was open: close the store, see that the "
+            "right files are there, and open it again"
+        )
 
     @contextmanager
     def another(self) -> Iterator[sqlite3.Connection]:
         """Inside, this thread has another connection than usual, of a file."""
         usual = self.mine()
-        connection = self._local.connection = self._add()
+        connection = self._add()
         try:
+            self._local.connection = connection
             yield connection.raw
         finally:
+            self._local.connection = usual
             with connection.lock:
                 connection.raw.close()
-            self._local.connection = usual
 
     def _add(self, mode: str = "rw") -> Connection:
         with self._guard:
@@ -96,7 +160,7 @@ class Connections:
             if self._memory is not None:
                 return self._memory
             lock = self.write_lock if self._path is None else threading.RLock()
-            connection = Connection(self.open(mode), lock)
+            connection = Connection(self.open(mode), lock, self._closing)
             self._all.add(connection)
             if self._path is None:
                 self._memory = connection
@@ -112,14 +176,19 @@ class Connections:
             raw = spares.pop()
         except IndexError:
             raw = self.open()
+        lent = self._lent
+        lent.append(raw)
         try:
             yield raw
         finally:
-            if len(spares) < MAX_SPARES and spares is self._spares:
+            if self._unusable:
+                pass  # a parent reads from it
+            elif len(spares) < MAX_SPARES and spares is self._spares:
                 spares.append(raw)
             else:
                 raw.close()
-            if self._closed:
+            lent.remove(raw)
+            if self._closed and not self._unusable:
                 self._close_spares()
 
     def _close_spares(self) -> None:
@@ -130,6 +199,9 @@ class Connections:
     def open(self, mode: str = "rw") -> sqlite3.Connection:
         """A connection that belongs to no thread: whoever asked closes it."""
         # Not "rwc" once the store is there: a file that was moved away must not come back empty.
+        # And not another that is in its place: merely opening that would fold the old one's log into it.
+        if self._file is not None and identity(self._path or "") != self._file:
+            raise self._taken_away()
         address = ":memory:" if self._path is None else f"{Path(self._path).as_uri()}?mode={mode}"
         try:
             raw = sqlite3.connect(
@@ -148,6 +220,8 @@ class Connections:
         except TtlStoreError:
             raw.close()
             raise
+        if self._path is not None:
+            self._file = identity(self._path)
         return raw
 
     def _configure(self, raw: sqlite3.Connection) -> None:
@@ -170,8 +244,12 @@ class Connections:
             raise StoreClosed(f"{self._name} is closed")
         if self._unusable:
             raise StoreFailed(
-                f"{self._name} cannot be used in this process: it was forked inside a transaction of its parent"
+                f"{self._name} cannot be used in this process: it was forked inside a transaction of its parent, or "
+                "while its parent read from a query or a snapshot"
             )
+
+    def has_open(self, file: Identity) -> bool:
+        return file == self._file and not self._gone
 
     def usable(self) -> bool:
         """Whether this process may touch its connections: not if it was forked inside a transaction."""
@@ -188,6 +266,7 @@ class Connections:
             with connection.lock:
                 connection.raw.close()
         self._close_spares()
+        self._gone = True
 
     # --- forked children --------------------------------------------------------------------------------------------
     # SQLite keeps its locks on a file by process, in memory that a forked child gets a copy of. A child that opens the
@@ -198,7 +277,7 @@ class Connections:
     def before_fork(self) -> None:
         """Wait for the calls under way, and close every connection that is not in a transaction."""
         self._held = [lock for lock in (self.write_lock, self._guard) if lock.acquire(True, FORK_PATIENCE_SECONDS)]
-        self._left_open = len(self._held) < 2  # somebody works on a connection
+        self._left_open = len(self._held) < 2 or bool(self._lent)  # somebody works on a connection
         self._reopened: list[Connection] = []
         self._close_spares()
         for connection in self._all if self._path is not None and not self._closed else ():
@@ -211,11 +290,17 @@ class Connections:
             else:
                 connection.raw.close()
                 self._reopened.append(connection)
+        # Last, because who closes one may hold the lock of another. A connection that is half closed is open.
+        if self._closing.acquire(True, FORK_PATIENCE_SECONDS):
+            self._held.append(self._closing)
+        else:
+            self._left_open = True
 
     def after_fork_in_parent(self) -> None:
         for connection in self._reopened:
             with suppress(TtlStoreError):  # calls on it will tell
                 connection.raw = self.open()
+                connection.log = None  # it may be another one
         self._release_held()
 
     def after_fork_in_child(self) -> None:
@@ -232,6 +317,8 @@ class Connections:
                 connection.afterwards.clear()
                 for never_freed in (connection, connection.raw):
                     ctypes.pythonapi.Py_IncRef(ctypes.py_object(never_freed))
+        for raw in self._lent:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(raw))
         if self._left_open:
             self._unusable = True
             self._local = threading.local()

@@ -17,6 +17,18 @@ _HEADER_BYTES = 100
 _APPLICATION_ID_AT = 68  # four bytes, big-endian, by SQLite's file format
 
 
+Identity = tuple[int, int]  # of a file, whatever its name
+
+
+def identity(path: str) -> Identity | None:
+    """Which file has this name; None if none has. One that is open keeps its identity for itself, deleted or not."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 def inspect_file(path: str, *, create: bool) -> None:
     """Return if the path is a store or, with `create`, may become one.
 

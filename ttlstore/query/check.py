@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from ttlstore.query.mistakes import Mistake
+from ttlstore.query.mistakes import Mistake, clipped
 from ttlstore.query.syntax import (
     Aggregate,
     ArraySubquery,
@@ -71,7 +71,7 @@ class _Checker:
         elif not root and source.path.alias not in names:
             raise _unknown(source.path, names)
         if source.alias in names and (isinstance(source, Derived) or source.path != Path(source.alias)):
-            raise Mistake(source.at, f"there is a {source.alias} already: give this one another name")
+            raise Mistake(source.at, f"there is a {clipped(source.alias)} already: give this one another name")
         return names | {source.alias} if source.alias else names
 
     def _expression(self, node: Expression, names: _Names, depth: int, aggregate: str | None = None) -> None:
@@ -99,12 +99,12 @@ def _deeper(at: int, depth: int) -> int:
 
 
 def _unknown(path: Path, names: _Names) -> Mistake:
-    known = sorted(name for name in names if name)
+    alias, known = clipped(path.alias), sorted(map(clipped, names))
     if not known:
-        return Mistake(path.at, f"there is no {path.alias} here: the outermost query has no FROM")
+        return Mistake(path.at, f"there is no {alias} here: the outermost query has no FROM")
     if len(known) == 1:
-        return Mistake(path.at, f"there is no {path.alias} here: did you mean {known[0]}.{path.alias}?")
-    return Mistake(path.at, f"there is no {path.alias} here, only {' and '.join(known)}")
+        return Mistake(path.at, f"there is no {alias} here: did you mean {known[0]}.{alias}?")
+    return Mistake(path.at, f"there is no {alias} here, only {', '.join(known[:-1])} and {known[-1]}")
 
 
 def _projected(query: Query) -> tuple[Expression, ...]:
@@ -140,7 +140,9 @@ def _check_grouped(node: Expression, query: Query, own: Iterable[str]) -> None:
         rule = (
             "is not in GROUP BY" if query.group_by else "has a value for each row, and the aggregates have one for all"
         )
-        raise Mistake(node.at, f"{written(node)} {rule}: put it into GROUP BY, or into an aggregate such as MAX")
+        raise Mistake(
+            node.at, f"{clipped(written(node))} {rule}: put it into GROUP BY, or into an aggregate such as MAX"
+        )
     if isinstance(node, Exists | ArraySubquery | ScalarSubquery) and _uses(node.query, own):
         raise Mistake(node.at, "a subquery beside aggregates cannot see single rows: put it into GROUP BY")
     for child in children(node):

@@ -3,6 +3,7 @@
 from ttlstore.errors import QueryError
 
 _WIDTH = 100  # characters of a line that are shown
+_NAME = 40  # characters of a name that are shown
 
 
 class Mistake(Exception):  # it never leaves this package: `located` makes a QueryError of it
@@ -12,6 +13,11 @@ class Mistake(Exception):  # it never leaves this package: `located` makes a Que
         super().__init__(message)
         self.at = at
         self.message = message
+
+
+def clipped(name: str) -> str:
+    """A name for a message, without its end if it is very long."""
+    return name if len(name) <= _NAME else f"{name[: _NAME - 1]}…"
 
 
 def located(text: str, at: int, message: str) -> QueryError:

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeGuard
 
 from ttlstore.query.functions import AGGREGATES, FUNCTIONS, nearest
 from ttlstore.query.lexer import Token
-from ttlstore.query.mistakes import Mistake
+from ttlstore.query.mistakes import Mistake, clipped
 from ttlstore.query.syntax import (
     Access,
     Aggregate,
@@ -114,7 +114,9 @@ class TreeBuilder:
                 unnamed += 1
                 name = f"${unnamed}"
             if name in items:
-                raise Mistake(at, f"the result has a property {name} already: give one of them another name with AS")
+                raise Mistake(
+                    at, f"the result has a property {clipped(name)} already: give one of them another name with AS"
+                )
             items[name] = expression
         return Fields(tuple(items.items()), children[0][0].at)
 
@@ -246,7 +248,9 @@ class TreeBuilder:
         function = FUNCTIONS.get(name)
         if function is None:
             near = nearest(name)
-            raise Mistake(at, f"there is no function {token.text}" + (f": did you mean {near}?" if near else ""))
+            raise Mistake(
+                at, f"there is no function {clipped(token.text)}" + (f": did you mean {near}?" if near else "")
+            )
         if not function.takes(len(arguments)):
             raise Mistake(at, f"{name} takes {function.arity()}, got {len(arguments)}")
         return Call(name, tuple(arguments), at)
@@ -264,16 +268,18 @@ class TreeBuilder:
         return children[0]
 
     def array_literal(self, children: Children) -> ArrayLiteral:
-        return ArrayLiteral(() if children == [None] else tuple(children))
+        bracket, *items = children
+        return ArrayLiteral(() if items == [None] else tuple(items), bracket.start_pos)
 
     def object_literal(self, children: Children) -> ObjectLiteral:
         items: dict[str, Expression] = {}
-        for key, value in children if children != [None] else ():
+        brace, *entries = children
+        for key, value in entries if entries != [None] else ():
             name = _unquoted(key) if key.type == "STRING" else key.text
             if name in items:
-                raise Mistake(key.start_pos, f"the object has a property {name} already")
+                raise Mistake(key.start_pos, f"the object has a property {clipped(name)} already")
             items[name] = value
-        return ObjectLiteral(tuple(items.items()))
+        return ObjectLiteral(tuple(items.items()), brace.start_pos)
 
     def entry(self, children: Children) -> tuple[Token, Expression]:
         return children[0], children[1]
@@ -299,14 +305,24 @@ def _root(token: Token) -> Path:
 
 def _lead(target: Expression, steps: Sequence[Sequence[Expression]]) -> Expression:
     """One step after the other, as one path while it can be one."""
-    for keys in steps:
+    keys = [key for step in steps for key in step]
+    done = 0
+    if isinstance(target, Path):
+        constants: list[str | int] = []
         for key in keys:
-            step = key.value if isinstance(key, Literal) else None
-            if isinstance(target, Path) and (type(step) is str or (type(step) is int and step >= 0)):
-                target = Path(target.alias, (*target.steps, step), target.at)
-            else:
-                target = Access(target, key, key.at)
+            if not _is_step(key):
+                break
+            constants.append(key.value)
+        done = len(constants)
+        target = Path(target.alias, (*target.steps, *constants), target.at)
+    for key in keys[done:]:
+        target = Access(target, key, key.at)
     return target
+
+
+def _is_step(key: Expression) -> TypeGuard[Literal]:
+    """Whether a path can lead on by it: a name, or an index from 0."""
+    return isinstance(key, Literal) and (type(key.value) is str or (type(key.value) is int and key.value >= 0))
 
 
 def _constant_path(root: Token, steps: Sequence[Sequence[Expression]]) -> Path:

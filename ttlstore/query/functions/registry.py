@@ -61,5 +61,6 @@ def function(
 
 def nearest(name: str) -> str | None:
     """The function that may have been meant."""
-    found = get_close_matches(name, [*FUNCTIONS, *AGGREGATES], n=1, cutoff=0.7)
+    longest = max(map(len, FUNCTIONS))
+    found = get_close_matches(name[: 2 * longest], [*FUNCTIONS, *AGGREGATES], n=1, cutoff=0.7)
     return found[0] if found else None
