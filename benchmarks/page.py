@@ -9,17 +9,24 @@ from benchmarks.record import ALL_WORK, Run
 
 INTRODUCTION = """# Benchmarks
 
-This page is made by `python -m benchmarks page` from the records of runs: nothing on it was written by hand. Each run
-is one machine, the same documents of some 300 bytes, the same durability for everybody, and every peer used as its own
+This page is made by `python -m benchmarks page` from the records of runs, which lie beside its pictures. A run is one
+machine, the same documents of some 300 bytes and the same durability for everybody. Every peer is used as its own
 documentation recommends, in a process of its own. The peers take turns, round after round; a figure is the median of
-its rounds, and ± half of the range between the fastest and the slowest.
+its rounds, and ± is half of the range between the fastest and the slowest.
 
-- **The floor** is `sqlite3`: the store's own tables, SQL and JSON decoder on Python's `sqlite3`, and nothing around it.
-- *to ttlstore* and *to floor* are costs: 2.00 x is twice as expensive, less than 1 x is cheaper.
-- A dash is what a peer cannot do, or not within its budget, with the reason. Durability `normal` is a write that
-  survives a crash of the process, `full` one that survives a loss of power; a peer without it is not in the run.
-- Not everybody does the same work for its figure. LMDB and RocksDB hold bytes: no expiry, no index, no query, no
-  document that another process damaged noticed. Mongita reads from memory. Redis and PostgreSQL are servers.
+- **The floor** is `sqlite3`: the store's own tables, SQL and JSON decoder on Python's `sqlite3`, and nothing around
+  them. Its index for the query is the plain one that one would make by hand.
+- *to ttlstore* and *to floor* are costs: 2.00 x is twice as expensive, and less than 1 x is cheaper.
+- A dash is what a peer cannot do, or not within its budget, and why. A peer that is over its budget once is left out
+  of what follows at that size, and of larger sizes if that was the bulk load.
+- Durability `normal` is a write that survives a crash of the process, `full` one that survives a loss of power. A peer
+  that does not offer it is not in the run.
+- They do not all do the same for it. LMDB and RocksDB keep bytes: nothing expires, nothing is queried, damage is not
+  noticed. Mongita reads from memory. TinyDB and MontyDB look at every document. Redis and PostgreSQL are servers, whose
+  memory and processor time are their own. Redis counts what expired until it comes across it.
+- Expired documents are *visible* as long as a read or a count still sees one. Where nothing deletes them by itself, the
+  job that a user would write for it starts at the moment they expire. Their *space is back* when the files are within
+  10 % of their size before. *Meanwhile* is the five seconds from then on, in which one thread reads and writes.
 """
 
 

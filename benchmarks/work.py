@@ -63,7 +63,7 @@ WORK = {
     "iterate": Work("iterate over all, per document"),
     "open": Work("open and read one"),
     "size": Work("bytes on disk, per document", "bytes"),
-    "memory": Work("memory that the work took", "bytes"),
+    "memory": Work("memory that all of this took, once open", "bytes"),
 }
 
 

@@ -100,8 +100,8 @@ class Opened:
     def do(self, request: str, plan: Plan, arguments: tuple[Any, ...]) -> Any:
         if self.peer is None:
             plan.chosen()  # of the memory that this takes, everybody takes the same
-            self.memory = work.highest_memory()
             self.peer = self.make()
+            self.memory = work.highest_memory()
         match request:
             case "open":
                 return self.reopen(self.peer, plan)

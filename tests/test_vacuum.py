@@ -318,6 +318,15 @@ def test_grace_keeps_the_rows_of_expired_documents_for_a_while(path: Path, clock
         assert vacuum.run(pause=ignore).deleted == 2
 
 
+def test_one_pass_may_have_a_grace_of_its_own(store: Store, sessions: Collection, clock: FakeClock) -> None:
+    sessions.create({"id": "a"})
+    clock.advance(10 + 59)
+    assert store.vacuum(grace=60).deleted == 0
+    clock.advance(1)
+    assert store.vacuum(grace=timedelta(minutes=1)).deleted == 1
+    assert store.stats().vacuum.deleted == 1
+
+
 @pytest.mark.parametrize("grace", [-1, float("nan"), float("inf"), "1h", True, None, timedelta(seconds=-1)])
 def test_a_grace_that_is_no_time_is_refused(grace: float) -> None:
     with pytest.raises(ValueError, match="grace must be a number of seconds"):

@@ -16,6 +16,7 @@ from ttlstore.vacuum import Vacuum
 
 log = logging.getLogger("ttlstore.vacuum")
 
+FIRST_LOOK_SECONDS = 0.05  # after opening, unless something is written before: it would get in the way of the rest
 SHORTEST_NAP_SECONDS = 1.0  # after work: documents that expire one by one are deleted by the second, not one by one
 LONGEST_NAP_SECONDS = 60.0  # while something will expire: another process may have written what expires earlier
 STALE_MILLISECONDS = 60_000  # after which a write has the collections' defaults looked up again
@@ -93,6 +94,7 @@ class BackgroundVacuum:
     # --- in the thread ----------------------------------------------------------------------------------------------
 
     def _loop(self) -> None:
+        self._called(FIRST_LOOK_SECONDS)
         retry = FIRST_RETRY_SECONDS
         while not self._stopped:
             self._target = math.inf

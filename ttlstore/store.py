@@ -214,20 +214,28 @@ class Store:
         """
         return self._engine.writing()
 
-    def vacuum(self, *, max_seconds: float | None = None, progress: Progress | None = None) -> VacuumReport:
+    def vacuum(
+        self,
+        *,
+        max_seconds: float | None = None,
+        grace: float | timedelta | None = None,
+        progress: Progress | None = None,
+    ) -> VacuumReport:
         """Delete the rows of expired documents now, in batches, and give the space back; for so long at most.
 
-        `progress` is told after each batch how many rows are deleted, of how many that waited at the start.
+        What expired less than `grace` ago is kept; by itself, what the store was opened with. `progress` is told after
+        each batch how many rows are deleted, of how many that waited at the start.
         """
+        vacuum = self._vacuum if grace is None else self._vacuum.with_grace(grace)
         if progress is None:
-            return self._vacuum.run(pause=time.sleep, max_seconds=max_seconds)
+            return vacuum.run(pause=time.sleep, max_seconds=max_seconds)
         waiting, before = self.stats().waiting_documents, self._vacuum.stats.deleted
 
         def pause(seconds: float) -> None:
             progress(self._vacuum.stats.deleted - before, waiting)
             time.sleep(seconds)
 
-        return self._vacuum.run(pause=pause, max_seconds=max_seconds)
+        return vacuum.run(pause=pause, max_seconds=max_seconds)
 
     def trust_clock(self) -> None:
         """Say that the clock is right, after it was set forward and the vacuum holds because of it."""

@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -116,6 +116,12 @@ class Vacuum:
             "inherited": statements.delete_inherited_due,
             "dropped": statements.delete_dropped,
         }
+
+    def with_grace(self, grace: float | timedelta) -> "Vacuum":
+        """Another that keeps expired rows for so long, and adds to the same statistics."""
+        other = Vacuum(self._engine, self._clock, self._guard, replace(self._policy, grace=grace))
+        other.stats = self.stats
+        return other
 
     # --- what there is to do ----------------------------------------------------------------------------------------
 

@@ -33,6 +33,12 @@ def test_vacuum_deletes_what_has_expired_and_says_how_much(expired: str, run: Ru
     assert run("vacuum", expired).stdout.startswith("deleted 0 expired documents in ")
 
 
+def test_what_expired_within_the_grace_is_kept(expired: str, run: Run) -> None:
+    assert run("vacuum", expired, "--grace", "1s").stdout.startswith("deleted 0 expired documents")
+    run("vacuum", expired, "--watch", "--grace", "1d", "--max-seconds", "0.3")
+    assert waiting(expired, run) == 100
+
+
 def test_no_other_command_deletes_anything(expired: str, run: Run) -> None:
     run("ls", expired, "carts")
     run("put", expired, "carts", '{"id": "other"}')

@@ -53,7 +53,7 @@ def test_garbage_raises_nothing_but_query_errors(text: str) -> None:
     parses(text)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(generating.queries, st.data())
 def test_a_damaged_query_raises_nothing_but_query_errors(text: str, data: Any) -> None:
     at = data.draw(st.integers(0, len(text)))
@@ -61,7 +61,7 @@ def test_a_damaged_query_raises_nothing_but_query_errors(text: str, data: Any) -
     parses(text[:at])
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=250, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(generating.queries, generating.documents)
 def test_a_query_gives_json_or_a_query_error(text: str, documents: list[dict[str, Any]]) -> None:
     assert parses(text), text

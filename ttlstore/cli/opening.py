@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ttlstore.store import Store
     from ttlstore.ttl import Clock
+    from ttlstore.vacuum import VacuumPolicy
 
 clock: "Clock" = time.time  # of every command
 
 
-def opened(target: str, *, at: float | None = None, vacuum: bool = False) -> "Store":
+def opened(target: str, *, at: float | None = None, vacuum: "bool | VacuumPolicy" = False) -> "Store":
     """The store that is there, as it is now or as it would be `at` a time to come, where nothing may be written.
 
     Without a vacuum unless it is asked for: a command must not delete by the way what could still be recovered.

@@ -92,7 +92,7 @@ class Queries:
         """Run a query, which may end in a semicolon, and print what it finds. Raises QueryError."""
         text = text.rstrip().removesuffix(";")
         if self._explain:
-            click.echo(str(self._collection.explain(text, self._parameters)))
+            click.echo(str(self._collection.explain(text, self._parameters, partition=self._partition)))
             return
         start = time.perf_counter()
         results = self._collection.query(text, self._parameters, partition=self._partition, scan=self._scan)

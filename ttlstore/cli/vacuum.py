@@ -10,7 +10,7 @@ import click
 
 from ttlstore.cli.opening import opened
 from ttlstore.cli.output import counted, format_bytes
-from ttlstore.cli.params import store_command
+from ttlstore.cli.params import DURATION, store_command
 from ttlstore.cli.progress import interrupted, progress
 from ttlstore.cli.times import format_time
 
@@ -18,7 +18,8 @@ from ttlstore.cli.times import format_time
 @store_command("vacuum")
 @click.option("--watch", is_flag=True, help="Go on as a service: delete what expires, until Ctrl-C or SIGTERM.")
 @click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True), help="Stop after this time.")
-def vacuum_command(db: str, watch: bool, max_seconds: float | None) -> None:
+@click.option("--grace", type=DURATION, default=0, help="Keep what expired less than so long ago: it can be recovered.")
+def vacuum_command(db: str, watch: bool, max_seconds: float | None, grace: int) -> None:
     """Delete expired documents for good, and give the space back.
 
     They are gone for every reader already. Works in small batches, behind everybody else who writes. Applications that
@@ -28,15 +29,15 @@ def vacuum_command(db: str, watch: bool, max_seconds: float | None) -> None:
     Examples:
       ttlstore vacuum app.db
       ttlstore vacuum app.db --max-seconds 60
-      ttlstore vacuum app.db --watch
+      ttlstore vacuum app.db --watch --grace 1d
     """
     if watch:
-        _watch(db, max_seconds)
+        _watch(db, max_seconds, grace)
     else:
-        _vacuum(db, max_seconds)
+        _vacuum(db, max_seconds, grace)
 
 
-def _vacuum(db: str, max_seconds: float | None) -> None:
+def _vacuum(db: str, max_seconds: float | None, grace: int) -> None:
     deleted = 0
 
     def tell(done: int, total: int) -> None:
@@ -47,7 +48,7 @@ def _vacuum(db: str, max_seconds: float | None) -> None:
     with opened(db) as store:
         try:
             with progress(f"vacuum {store.name}", None) as advance:
-                report = store.vacuum(max_seconds=max_seconds, progress=tell)
+                report = store.vacuum(max_seconds=max_seconds, grace=grace, progress=tell)
         except KeyboardInterrupt:
             raise interrupted(f"{counted(deleted, 'expired document')} deleted; the rest can wait") from None
         left = 0 if report.finished else store.stats().waiting_documents
@@ -59,8 +60,10 @@ def _vacuum(db: str, max_seconds: float | None) -> None:
     )
 
 
-def _watch(db: str, max_seconds: float | None) -> None:
-    with _logged(), _stop_signal() as stop, opened(db, vacuum=True) as store:
+def _watch(db: str, max_seconds: float | None, grace: int) -> None:
+    from ttlstore import VacuumPolicy
+
+    with _logged(), _stop_signal() as stop, opened(db, vacuum=VacuumPolicy(grace=grace)) as store:
         click.echo(f"watching {store.name}; stop with Ctrl-C", err=True)
         stop.wait(max_seconds)
         deleted = store.stats().vacuum.deleted
