@@ -39,15 +39,17 @@ def main(context: click.Context) -> None:
             run_suite(name)
 
 
-def run_suite(name: str) -> None:
+def run_suite(name: str, **options: int) -> None:
     click.echo(f"{name}: Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, {platform.machine()}")
-    results: Iterator[Comparison | Promise] = import_module(f"benchmarks.{name}").run()
+    results: Iterator[Comparison | Promise] = import_module(f"benchmarks.{name}").run(**options)
     for result in results:
         click.echo("\n".join(result.lines()))
 
 
 for _name, _help in SUITES.items():
-    main.command(_name, help=_help)(lambda name=_name: run_suite(name))
+    _command = main.command(_name, help=_help)(lambda name=_name, **options: run_suite(name, **options))
+    if _name == "query":
+        click.option("--documents", type=int, default=100_000, show_default=True)(_command)
 
 
 def wide_console() -> Console:

@@ -1,8 +1,6 @@
 """Queries: with an index, over all documents, in order, and all of them; against the same by hand."""
 
-import itertools
 import json
-import os
 import resource
 import shutil
 import sqlite3
@@ -22,8 +20,7 @@ from benchmarks.measure import Bar, Comparison, Promise, compare
 from ttlstore.engine.sqlite_connections import CACHE_KIB
 from ttlstore.unset import UNSET
 
-DOCUMENTS = "TTLSTORE_BENCH_DOCUMENTS"  # how many; a million takes some minutes
-DEFAULT_DOCUMENTS = 100_000
+DOCUMENTS = 100_000  # for a daily run; a million takes some minutes
 HITS = 100
 TTL = 24 * 3600
 INDEXES = ("/customerId", "/total", ("/status", "/total"))
@@ -83,8 +80,7 @@ def compared(
 
 
 def answers(orders: ttlstore.Collection, by_hand: ByHand, documents: int) -> Iterator[Comparison | Promise]:
-    customers = itertools.cycle(f"C-{number:05d}" for number in range(0, documents // HITS, 7))
-    chosen = next(customers)
+    chosen = "C-00007"
     yield compared(
         f"equality on an indexed path: {HITS} of {documents:,} documents",
         lambda: list(orders.query("SELECT * FROM c WHERE c.customerId = @customer", {"customer": chosen})),
@@ -92,12 +88,11 @@ def answers(orders: ttlstore.Collection, by_hand: ByHand, documents: int) -> Ite
         Bar("by hand", 1.5),
         times=20,
     )
+    least = documents // 2
     yield compared(
-        f"count by a path without an index, over {documents:,} documents",
-        lambda: list(
-            orders.query("SELECT VALUE COUNT(1) FROM c WHERE c.sequence >= @least", {"least": documents // 2})
-        ),
-        lambda: [by_hand.count("json_extract(body, '$.sequence') >= ?", documents // 2)],
+        f"count by a number without an index, over {documents:,} documents",
+        lambda: list(orders.query("SELECT VALUE COUNT(1) FROM c WHERE c.sequence >= @least", {"least": least})),
+        lambda: [by_hand.count("json_extract(body, '$.sequence') >= ?", least)],
         Bar("by hand", 1.3),
         rounds=5,
     )
@@ -109,15 +104,21 @@ def answers(orders: ttlstore.Collection, by_hand: ByHand, documents: int) -> Ite
         rounds=5,
     )
     for direction in ("", " DESC"):
-        seq = direction
-        ordered = compared(
-            f"the first 20 of {documents:,} documents in the order of an indexed path{direction}",
-            lambda: list(orders.query(f"SELECT * FROM c ORDER BY c.total{direction} OFFSET 0 LIMIT 20")),  # noqa: B023  # run at once
-            lambda: by_hand.documents(f"ORDER BY json_extract(body, '$.total'){direction}, seq{seq} LIMIT 20"),  # noqa: B023
-            times=20,
-        )
-        yield ordered
-        yield Promise(f"  of them, by hand in under 1 ms{direction}", ordered.seconds["ttlstore"] * 1000, 2.0, "ms")
+        yield from first_in_order(orders, by_hand, documents, direction)
+
+
+def first_in_order(
+    orders: ttlstore.Collection, by_hand: ByHand, documents: int, direction: str
+) -> Iterator[Comparison | Promise]:
+    ordered = compared(
+        f"the first 20 of {documents:,} documents in the order of an indexed path{direction}",
+        lambda: list(orders.query(f"SELECT * FROM c ORDER BY c.total{direction} OFFSET 0 LIMIT 20")),
+        lambda: by_hand.documents(f"ORDER BY json_extract(body, '$.total'){direction}, seq{direction} LIMIT 20"),
+        times=20,
+    )
+    yield ordered
+    if ordered.seconds["by hand"] < 0.001:
+        yield Promise("  which by hand takes less than 1 ms", ordered.seconds["ttlstore"] * 1000, 2.0, "ms")
 
 
 def planning(orders: ttlstore.Collection) -> Iterator[Promise]:
@@ -139,11 +140,16 @@ def iterate(path: str) -> None:
     """In a process of its own: what it takes to read every document by a query."""
     with ttlstore.open(path, vacuum=False) as store:
         orders = store.collection("orders")
-        next(orders.query("SELECT * FROM c"))
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        count = sum(1 for _ in orders.query("SELECT * FROM c WHERE c.total >= 0"))
-        after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(json.dumps({"count": count, "before": before / 1024, "after": after / 1024}))
+        count = sum(1 for _ in orders.query("SELECT * FROM c"))
+        assert count == sum(1 for _ in orders.query("SELECT * FROM c WHERE c.total >= 0"))  # by the index
+    print(json.dumps({"documents": count, "mebibytes": peak_mebibytes()}))
+
+
+def peak_mebibytes() -> float:
+    status = Path("/proc/self/status")
+    if status.exists():  # what getrusage tells on Linux begins with the memory of the parent
+        return int(status.read_text().partition("VmHWM:")[2].split()[0]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def memory(path: Path) -> Iterator[Promise]:
@@ -154,11 +160,11 @@ def memory(path: Path) -> Iterator[Promise]:
         text=True,
     )
     measured = json.loads(done.stdout)
-    yield Promise(f"memory of a process that reads {measured['count']:,} documents", measured["after"], 100.0, "MiB")
+    title = f"memory of a process that reads {measured['documents']:,} documents"
+    yield Promise(title, measured["mebibytes"], 100.0, "MiB")
 
 
-def run() -> Iterator[Comparison | Promise]:
-    documents = int(os.environ.get(DOCUMENTS, DEFAULT_DOCUMENTS))
+def run(documents: int = DOCUMENTS) -> Iterator[Comparison | Promise]:
     with tempfile.TemporaryDirectory() as folder:
         path, copy = Path(folder, "ours.db"), Path(folder, "by-hand.db")
         fill(path, documents)

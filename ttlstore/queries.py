@@ -96,10 +96,12 @@ class Queries:
         statement = self._statement(asked, self._settings())
         if not asked.query.sources:
             return explanation(statement.plan, "", [])
-        values = self._frames.rows.head(self._now()) + statement.values(asked)
+        of_conditions = statement.values(asked)
         if statement.plan.counted:
-            return explanation(statement.plan, statement.number.sql, self._engine.steps(statement.number, values))
-        return explanation(statement.plan, statement.rows.sql, self._engine.steps(statement.rows, (*values, 1, 0)))
+            prepared, values = statement.number, self._frames.number.values(of_conditions, self._now())
+        else:
+            prepared, values = statement.rows, self._frames.rows.values(of_conditions, self._now(), NO_LIMIT, 0)
+        return explanation(statement.plan, prepared.sql, self._engine.steps(prepared, values))
 
     # --- planning ---------------------------------------------------------------------------------------------------
 
@@ -176,7 +178,7 @@ class Queries:
         return evaluate(query, documents, asked.values, time)
 
     def _rows(self, asked: Asked, statement: Statement, now: int, window: tuple[int, int]) -> Iterator[Row]:
-        rows = self._engine.stream(statement.rows, self._frames.rows.head(now) + statement.values(asked) + window)
+        rows = self._engine.stream(statement.rows, self._frames.rows.values(statement.values(asked), now, *window))
         first = next(rows, None)  # now it shows whether the indexes are there
         return iter(()) if first is None else chain((first,), rows)
 
@@ -184,7 +186,7 @@ class Queries:
         if statement.plan.test == ALWAYS:  # all documents: by the indexes that know when they expire
             row = self._engine.one(self._engine.statements.count, (now, self._collection))
         else:
-            row = self._engine.one(statement.number, self._frames.number.head(now) + statement.values(asked))
+            row = self._engine.one(statement.number, self._frames.number.values(statement.values(asked), now))
         return 0 if row is None else int(row[0])
 
     # --- pages ------------------------------------------------------------------------------------------------------
@@ -246,12 +248,13 @@ class Queries:
         everything = [Segment("1 = 1", ())]
         placeholder = self._engine.json.placeholder
         segments = everything if keys is None else after(statement.plan.keys, keys, placeholder, again=again)
-        known = self._frames.rows.head(now) + statement.values(asked)
+        known = statement.values(asked)
         rows: list[Row] = []
         for segment in segments:
             if len(rows) < chunk:
                 prepared = _rows(self._frames, self._collection, statement, segment.text, with_keys=True)
-                rows += self._engine.all(prepared, (*known, *segment.values, chunk - len(rows), 0))
+                values = self._frames.rows.values(known + segment.values, now, chunk - len(rows), 0)
+                rows += self._engine.all(prepared, values)
         return rows
 
 

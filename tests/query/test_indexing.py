@@ -17,6 +17,7 @@ from ttlstore import Collection, IndexingPolicy, Store
 from ttlstore.engine.json import Operator, Rank
 from ttlstore.engine.json import Path as JsonPath
 from ttlstore.indexes import named
+from ttlstore.query.conditions import kind_of
 from ttlstore.statements import Prepared
 from ttlstore.testing import FakeClock
 
@@ -231,6 +232,13 @@ def test_values_compare_with_their_own_type_alone_and_exactly(mixed: Collection,
     expected = [number for number, value in same if value in (1, 0.5, "x", "a", "")]
     constants = [1, 0.5, 7] if rank is Rank.NUMBER else ["x", "a", ""]
     assert rows(mixed, json.among(path, rank, 3, indexed=indexed), *constants) == expected
+
+
+def test_strings_without_escapes_are_equal_to_themselves_alone(mixed: Collection) -> None:
+    condition = mixed._engine.json.equals_plain(("v",))
+    for constant in VALUES:
+        if isinstance(constant, str) and kind_of(constant).plain:
+            assert rows(mixed, condition, constant) == [VALUES.index(constant)]
 
 
 def test_the_keys_put_values_of_all_types_in_order(mixed: Collection) -> None:

@@ -49,6 +49,9 @@ class PostgresJson:
     def compare(self, path: Path, rank: Rank, operator: Operator, *, indexed: bool) -> str:
         return self._condition(path, rank, f"{operator} {_PARAMETERS[rank]}")
 
+    def equals_plain(self, path: Path) -> str:
+        return self.compare(path, Rank.STRING, "=", indexed=False)
+
     def among(self, path: Path, rank: Rank, count: int, *, indexed: bool) -> str:
         return self._condition(path, rank, f"IN ({', '.join([_PARAMETERS[rank]] * count)})")
 

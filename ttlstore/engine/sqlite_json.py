@@ -51,6 +51,10 @@ class SqliteJson:
     def compare(self, path: Path, rank: Rank, operator: Operator, *, indexed: bool) -> str:
         return self._condition(path, rank, f"{operator} ?", indexed, equality=operator == "=")
 
+    def equals_plain(self, path: Path) -> str:
+        # As JSON: that tells the type as well, and has no NUL to stumble over.
+        return f"""{_BODY} -> {_spelled(path)} = '"' || ? || '"'"""
+
     def among(self, path: Path, rank: Rank, count: int, *, indexed: bool) -> str:
         return self._condition(path, rank, f"IN ({', '.join('?' * count)})", indexed, equality=True)
 

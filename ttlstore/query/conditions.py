@@ -5,6 +5,7 @@ comparison would be true, false or NULL for other reasons. So each condition is 
 it is true, and into what holds where it is false. Both are built of tests that hold or do not, by AND and OR alone.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ MAX_TESTS = 100
 MAX_OPERANDS = 1000
 MAX_DEPTH = 8  # of AND in OR in AND …
 
+_ESCAPED = re.compile(r'[\x00-\x1f"\\]')
 _LAST_CHARACTER = "\U0010ffff"
 _BEFORE_SURROGATES, _AFTER_SURROGATES = "\ud7ff", "\ue000"
 
@@ -61,12 +63,15 @@ class Kind(NamedTuple):
     """Whether the database compares it as the evaluator does."""
     prefix: bool = False
     """Whether it is a string of which it can be said what follows all that starts with it."""
+    plain: bool = False
+    """Whether it is a string that JSON writes without escapes."""
 
 
 def kind_of(value: Value) -> Kind:
     if type(value) is str:
-        # NUL: a parameter with it is not what the engine promises to compare.
-        return Kind(Rank.STRING, "\0" not in value, "\0" not in value and bool(value) and value[-1] != _LAST_CHARACTER)
+        comparable = "\0" not in value  # what the engine promises to compare has none
+        prefix = comparable and bool(value) and value[-1] != _LAST_CHARACTER
+        return Kind(Rank.STRING, comparable, prefix, _ESCAPED.search(value) is None)
     if type(value) is int or type(value) is float:
         return Kind(Rank.NUMBER, type(value) is float or MIN_INT <= value <= MAX_INT)
     if type(value) is bool:
@@ -103,6 +108,8 @@ class Compare:
     rank: Rank
     operator: Operator
     operand: Operand
+    plain: bool = False
+    """Whether the operand is a string that JSON writes without escapes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +296,7 @@ class Translator:
             true = tuple(rank for rank in _BOOLEANS if (rank > kind.rank) - (rank < kind.rank) in _HOLDS[operator])
             return Outcomes(_is_a(path, true), _is_a(path, set(_BOOLEANS).difference(true)))
         return Outcomes(
-            Compare(path, kind.rank, _SQL[operator], operand),
+            Compare(path, kind.rank, _SQL[operator], operand, kind.plain),
             Compare(path, kind.rank, _SQL[_OPPOSITE[operator]], operand),
         )
 

@@ -63,6 +63,8 @@ def condition(test: Test, json: Json, indexed: Iterable[Path]) -> Sql:
     match test:
         case IsA(path, ranks):
             return Sql(json.is_a(path, ranks, indexed=by_index))
+        case Compare(path, Rank.STRING, "=", operand, True) if not by_index:
+            return Sql(json.equals_plain(path), (operand,))
         case Compare(path, rank, operator, operand):
             return Sql(json.compare(path, rank, operator, indexed=by_index), (operand,))
         case Among(path, rank, operands):
@@ -109,7 +111,7 @@ def sort_keys(path: Path, descending: bool, json: Json) -> tuple[SortKey, ...]:
 
 
 class Frame:
-    """A statement with slots, and its parameters: the present, then those of the conditions, then limit and offset."""
+    """A statement with slots, and its parameters: those of the conditions, then the present, then limit and offset."""
 
     def __init__(self, sql: str, presents: int) -> None:
         self._pieces = _SLOT.split(sql)
@@ -121,9 +123,9 @@ class Frame:
         pieces[1::2] = [slots[name] for name in self._pieces[1::2]]
         return "".join(pieces)
 
-    def head(self, now: int) -> Values:
-        """The parameters that come before those of the conditions."""
-        return (now,) * self._presents
+    def values(self, of_conditions: Values, now: int, *window: int) -> Values:
+        """The parameters in their order."""
+        return (*of_conditions, *((now,) * self._presents), *window)
 
 
 class Frames(NamedTuple):
@@ -135,7 +137,7 @@ class Frames(NamedTuple):
 
 @cache
 def frames(prepare: Prepare) -> Frames:
-    """The frames for an engine. The TTL condition is in them, before everything else."""
+    """The frames for an engine. The TTL condition is in them, before any limit."""
     collection: ColumnElement[int] = literal_column("/*collection*/")
     this = collections.c.id == collection
     default_ttl = select(collections.c.default_ttl).where(this).scalar_subquery()
@@ -145,8 +147,8 @@ def frames(prepare: Prepare) -> Frames:
     conditions = (
         documents.c.collection_id == collection,
         name.is_not(None),  # dropped, unless it has one
+        condition,  # before the next: fewer rows fail that one
         live(default_ttl=default_ttl),
-        condition,
     )
     found = (documents.c.body, documents.c.ts, documents.c.etag, documents.c.checksum)
     rows = (
