@@ -55,6 +55,20 @@ class ByHand:
                 etag = f"e{ts}"
                 copy.write_row((self.loaded, "", one["id"], None, ts, etag, len(body), crc32(body), body.decode()))
 
+    def index_customers(self) -> None:
+        self.connection.execute(
+            f"CREATE INDEX ON documents ((body::jsonb ->> 'customerId')) WHERE collection_id = {self.collection}"
+        )
+
+    def of_customer(self, customer: str) -> list[Any]:
+        rows = self.connection.execute(
+            f"""SELECT body, documents._ts, etag FROM documents JOIN collections ON collections.id = collection_id
+            WHERE collection_id = {self.collection} AND body::jsonb ->> 'customerId' = %s AND name IS NOT NULL
+            AND _ts + default_ttl * 1000 > extract(epoch FROM now()) * 1000 ORDER BY seq""",
+            (customer,),
+        ).fetchall()
+        return [{**orjson.loads(body), "_ts": ts // 1000, "_etag": etag} for body, ts, etag in rows]
+
     def remove_loaded(self) -> None:
         self.connection.execute("DELETE FROM documents WHERE collection_id = %s", (self.loaded,))
         self.connection.execute("VACUUM documents")
@@ -119,4 +133,18 @@ def run() -> Iterator[Comparison]:
             units=DOCUMENTS,
             rounds=5,
             before=by_hand.remove_loaded,
+        )
+        ours.configure(indexing=ttlstore.IndexingPolicy(paths=("/customerId",)))
+        by_hand.index_customers()
+        by_hand.connection.execute("ANALYZE documents")
+        customers = [f"C-{number:05d}" for number in chosen.choices(range(1000), k=CALLS // 4)]
+        query = "SELECT * FROM c WHERE c.customerId = @customer"
+        yield compare(
+            f"equality on an indexed path on PostgreSQL: 20 of {DOCUMENTS:,} documents",
+            {
+                "ttlstore": each(lambda customer: list(ours.query(query, {"customer": customer})), customers),
+                "by hand": each(by_hand.of_customer, customers),
+            },
+            Bar("by hand", 1.5),
+            units=len(customers),
         )

@@ -9,10 +9,18 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 import ttlstore
 from tests.model import Model, Row
+from tests.postgres import Server
 from tests.undone import Undone
 from ttlstore import CollectionNotFound, DocumentExists, DocumentNotFound, InvalidTtl, PreconditionFailed
 from ttlstore.testing import FakeClock
@@ -264,3 +272,15 @@ TestAnyOrderOfCalls = AnyOrderOfCalls.TestCase
 TestAnyOrderOfCalls.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
 TestAnyOrderOfCallsOnAFile = AnyOrderOfCallsOnAFile.TestCase
 TestAnyOrderOfCallsOnAFile.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+
+
+def test_any_order_of_calls_on_postgresql(postgres: Server) -> None:
+    class AnyOrderOfCallsOnPostgres(AnyOrderOfCallsOnAFile):
+        def opened(self) -> ttlstore.Store:
+            if self.target == ":memory:":
+                self.target = postgres.store_url(self.resources.enter_context(postgres.schema()))
+            return super().opened()
+
+    run_state_machine_as_test(
+        AnyOrderOfCallsOnPostgres, settings=settings(max_examples=25, stateful_step_count=30, deadline=None)
+    )

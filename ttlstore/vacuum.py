@@ -196,22 +196,23 @@ class Vacuum:
                 self._engine.checkpoint()
                 return True
             for one in due:
+                # The clock before its guard: what it may have jumped to in between is not gone by.
+                now = present(self._engine.statement_clock)
                 if over() or self.held():
                     return False
-                pause(self._batch(one))
+                pause(self._batch(one, now))
             if sparse:
                 pause(self._pack(*sparse))
             if self._unused_pages():
                 pause(self._give_back())
         return False
 
-    def _batch(self, due: Due) -> float:
-        """Delete a batch, and tell for how long to let others go first."""
+    def _batch(self, due: Due, now: int) -> float:
+        """Delete a batch of what is due now, and tell for how long to let others go first."""
         if due.kind == "index":
             return self._build_index(due.collection)
         key = (due.collection, due.kind)
         rows = self._rows.get(key, FIRST_BATCH_ROWS)
-        now = present(self._engine.statement_clock)
         moment = () if due.kind == "dropped" else (now, self._policy.grace_milliseconds())
         start = time.perf_counter()
         places = self._engine.remove(self._deletions[due.kind], (due.collection, *moment, rows, BATCH_BYTES))

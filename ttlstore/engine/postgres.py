@@ -32,7 +32,8 @@ T = TypeVar("T")
 json = PostgresJson()
 
 LOCKS = 0x74746C73  # "ttls", the first half of the numbers of our advisory locks; the second tells what for
-STREAMED_ROWS = 500  # fetched at a time
+FEW_ROWS = 200  # that come at once
+STREAMED_ROWS = 500 if psycopg.capabilities.has_stream_chunked() else 1  # of more, held at a time
 HOUSEKEEPING_LOCK_MILLISECONDS = 20  # that the vacuum waits for a change of settings before it tries again later
 MIGRATION_PATIENCE = "60s"  # whatever an application's patience with a write: another may be migrating
 COPIED_ROWS = 50  # from so many on it pays to try COPY first, which takes one more trip to the server
@@ -93,19 +94,21 @@ class PostgresEngine:
         if self.in_transaction():  # whose contents another connection does not see
             yield from self.all(statement, values)
             return
+        arranged = statement.arrange(values)
         connection = self._connections.take()
         try:
-            self._run(connection, "BEGIN", None)
-            try:
-                with connection.raw.cursor("ttlstore_stream", binary=True) as cursor:
-                    cursor.itersize = STREAMED_ROWS
-                    yield from cursor.execute(statement.sql, statement.arrange(values))
-            except psycopg.Error as error:
-                raise self._translated(error, connection) from error
-            finally:
-                self._roll_back(connection, "COMMIT")
+            # Most queries find a few documents: those come at once, by a statement that is prepared. Only if there are
+            # more it is run again, as one that is not, and never with a cursor of the server's: five trips to it.
+            few = self._run(connection, f"SELECT * FROM ({statement.sql}) AS few LIMIT {FEW_ROWS + 1}", arranged)
+            rows = few.fetchall()
+            if len(rows) > FEW_ROWS:
+                yield from connection.cursor.stream(statement.sql, arranged, size=STREAMED_ROWS)
+                return
+        except psycopg.Error as error:
+            raise self._translated(error, connection) from error
         finally:
             self._connections.give(connection)
+        yield from rows
 
     def steps(self, statement: Prepared, values: Values = ()) -> list[str]:
         explained = Prepared(f"EXPLAIN {statement.sql}", statement.arrange)
