@@ -12,6 +12,7 @@ import ttlstore
 from ttlstore import Collection, DocumentNotFound, Store, StoreBusy, VacuumPolicy
 from ttlstore.clockguard import ClockGuard
 from ttlstore.testing import FakeClock
+from ttlstore.ttl import present
 from ttlstore.vacuum import BUSY_SECONDS, MAX_BATCH_ROWS, Vacuum, _next_size
 
 
@@ -94,7 +95,7 @@ def test_ttl_switched_off_between_choosing_and_deleting_saves_the_documents(
     clock.advance(10)
     (due,) = vacuum.schedule()[0]
     sessions.configure(default_ttl=None)
-    vacuum._batch(due)
+    vacuum._batch(due, present(clock))
     assert vacuum.stats.deleted == 0
     assert "a" in sessions
 
@@ -107,7 +108,7 @@ def test_a_document_written_anew_between_choosing_and_deleting_survives(
     clock.advance(10)
     (due,) = vacuum.schedule()[0]
     sessions.upsert({"id": "a"})
-    vacuum._batch(due)
+    vacuum._batch(due, present(clock))
     assert vacuum.stats.deleted == 1
     assert "a" in sessions
 

@@ -23,8 +23,9 @@ FIRST_BATCH_ROWS = 16  # from there on, by how long the last batch took
 MAX_BATCH_ROWS = 10_000
 FIRST_BATCH_PAGES = 16
 MAX_BATCH_PAGES = 10_000
-GAP_SECONDS = 0.0008  # between batches while nobody else writes; longer than another process sleeps between its tries
+GAP_SECONDS = 0.0008  # while nobody else writes; longer than another process sleeps between its tries
 BUSY_SECONDS = 0.02  # until the next try after the lock was taken
+GAP_BATCHES = 2  # from gap to gap: so a process that cannot be seen waiting gets in after some 10 ms at the latest
 CHECKPOINT_BATCHES = 32  # after which the log is folded into the file, so that it stays small
 UNUSED_SHARE = 0.03  # of the file that is kept for what is written next, instead of going back and forth
 
@@ -110,6 +111,7 @@ class Vacuum:
         self._can_shrink = True
         self._gaps = Gaps()
         self._since_checkpoint = 0  # batches
+        self._since_gap = 0  # batches
         statements = engine.statements
         self._deletions: dict[str, Prepared] = {
             "own": statements.delete_own_due,
@@ -196,22 +198,23 @@ class Vacuum:
                 self._engine.checkpoint()
                 return True
             for one in due:
+                # The clock before its guard: what it may have jumped to in between is not gone by.
+                now = present(self._engine.statement_clock)
                 if over() or self.held():
                     return False
-                pause(self._batch(one))
+                pause(self._batch(one, now))
             if sparse:
                 pause(self._pack(*sparse))
             if self._unused_pages():
                 pause(self._give_back())
         return False
 
-    def _batch(self, due: Due) -> float:
-        """Delete a batch, and tell for how long to let others go first."""
+    def _batch(self, due: Due, now: int) -> float:
+        """Delete a batch of what is due now, and tell for how long to let others go first."""
         if due.kind == "index":
             return self._build_index(due.collection)
         key = (due.collection, due.kind)
         rows = self._rows.get(key, FIRST_BATCH_ROWS)
-        now = present(self._engine.statement_clock)
         moment = () if due.kind == "dropped" else (now, self._policy.grace_milliseconds())
         start = time.perf_counter()
         places = self._engine.remove(self._deletions[due.kind], (due.collection, *moment, rows, BATCH_BYTES))
@@ -282,7 +285,8 @@ class Vacuum:
             self._engine.checkpoint()
         if self._engine.others_write():
             return taken * (1 / self._policy.busy_share - 1)
-        return GAP_SECONDS
+        self._since_gap = (self._since_gap + 1) % GAP_BATCHES
+        return 0.0 if self._since_gap else GAP_SECONDS
 
 
 def _next_size(size: int, taken: float, largest: int) -> int:

@@ -12,7 +12,7 @@ from tests.faults import works
 from tests.faults.ledger import Ledger
 from tests.faults.trial import Trial, promise
 from tests.faults.victim import PATIENCE_SECONDS, Victim
-from ttlstore import Store
+from ttlstore import IndexingPolicy, Store
 from ttlstore.bulk import BATCH_ROWS
 
 GOLDEN = sorted((Path(__file__).parent.parent / "golden").glob("*.db"))
@@ -263,3 +263,24 @@ def test_killed_while_collections_are_dropped_and_made(path: Path, trial: Trial)
             assert store.stats().waiting_documents == 0
         number += word != "about to drop"
         trial.count(kills=1, collections_dropped=sum(word == "dropped" for word, _ in told))
+
+
+@promise("An index is built or not: killed in between, every query finds what it should, and the next build works.")
+def test_killed_while_indexes_are_built(path: Path, trial: Trial) -> None:
+    size = 2500
+    with works.opened(path, START) as store:
+        store.create_collection("c", default_ttl=60).create_many(works.loaded(1, size))
+    policy = IndexingPolicy()
+    for _ in trial.rounds(short=5):
+        told = Victim(works.build_indexes, path, START, trial.random.getrandbits(32)).killed_after(moment(trial, 0.2))
+        for word, said in told:
+            policy = said if word == "done" else policy
+        with sound(path, START) as store:
+            collection = store.collection("c")
+            assert collection.indexing in (policy, told[-1][1])
+            policy = collection.indexing
+            number = trial.random.randrange(size)
+            assert [found["n"] for found in collection.query("c.n = @n", {"n": number})] == [number]
+            assert len(list(collection.query("c.load = 1 AND c.n < @n", {"n": number}))) == number
+            assert len(collection) == size
+        trial.count(kills=1, indexes_changed=sum(word == "done" for word, _ in told))

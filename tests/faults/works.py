@@ -1,5 +1,6 @@
 """What the processes do that are killed. Each tells what it is about to do and what is done."""
 
+import gc
 import itertools
 import os
 import random
@@ -17,13 +18,14 @@ import alembic.command  # noqa: F401  # now: a process that migrates would spend
 
 import ttlstore
 from tests.faults.victim import Tell
-from ttlstore import Collection, DocumentExists, DocumentNotFound, Store
+from ttlstore import Collection, DocumentExists, DocumentNotFound, IndexingPolicy, Store
 from ttlstore.cli import cli
 
 Step = tuple[Any, ...]
 
 IDS = [f"id {n}" for n in range(12)]
 TTLS = [None, None, -1, 1, 5, 60]
+INDEXED: list[tuple[Any, ...]] = [(), ("/n",), ("/n", "/load"), (("/load", "/n"),)]
 REFUSALS = (DocumentExists, DocumentNotFound)
 
 
@@ -161,6 +163,16 @@ def drop_and_make(tell: Tell, path: Path, now: float, first: int, size: int) -> 
             tell(("made", number))
 
 
+def build_indexes(tell: Tell, path: Path, now: float, seed: int) -> None:
+    chance = random.Random(seed)
+    with opened(path, now) as store:
+        for paths in iter(lambda: chance.choice(INDEXED), None):
+            policy = IndexingPolicy(chance.choice(["consistent", "lazy"]), paths)
+            tell(("about to", policy))
+            store.collection("c").configure(indexing=policy)
+            tell(("done", policy))
+
+
 # --- hosts ----------------------------------------------------------------------------------------------------------
 
 
@@ -246,3 +258,28 @@ def fork_while_threads_end(tell: Tell, path: Path, now: float, rounds: int) -> N
         tell(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         thread.join()
     store.close()
+
+
+def keep_house(tell: Tell, path: Path) -> None:
+    """Leave it to the vacuum's thread, by the real clock, and tell how far it is."""
+    with ttlstore.open(path) as store:
+        while True:
+            tell(store.stats().vacuum.deleted)
+            threading.Event().wait(0.005)
+
+
+def open_and_close(tell: Tell, path: Path, cycles: int) -> None:
+    """Tell the open files, threads and bytes of memory after the first cycles and after the last."""
+    for number in range(cycles):
+        store = ttlstore.open(path, durability="normal")
+        collection = store.ensure_collection("c", default_ttl=60)
+        collection.upsert({"id": "a"})
+        thread = threading.Thread(target=lambda collection=collection: list(collection))
+        thread.start()
+        thread.join()
+        list(collection.snapshot())
+        store.close()
+        if number in (cycles // 3, cycles - 1):
+            gc.collect()
+            pages = int(Path("/proc/self/statm").read_text().split()[1])
+            tell([len(os.listdir("/proc/self/fd")), threading.active_count(), pages * os.sysconf("SC_PAGE_SIZE")])

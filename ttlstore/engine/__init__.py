@@ -161,7 +161,7 @@ def connect(
     if isinstance(busy_timeout, bool) or not isinstance(busy_timeout, int | float) or not 0 <= busy_timeout <= 86_400:
         raise ValueError(f"busy_timeout must be a number of seconds from 0 to 86400, got {shown(busy_timeout)}")
     path = os.fspath(target)
-    if not isinstance(path, str) or not path or "\0" in path:
+    if not isinstance(path, str) or not path or "\0" in path or not _can_be_a_name(path):
         raise CannotOpen(f"a store is opened by a path, ':memory:' or a URL, got {shown(target)}")
     if re.match(r"postgresql(\+psycopg)?://", path):
         return _postgres(path, clock, durability, busy_timeout, read_only=read_only)
@@ -174,6 +174,14 @@ def connect(
     return sqlite.SqliteEngine(
         None if path == ":memory:" else path, clock, durability, busy_timeout, create=create, read_only=read_only
     )
+
+
+def _can_be_a_name(path: str) -> bool:
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _postgres(url: str, clock: Clock, durability: Durability, busy_timeout: float, *, read_only: bool) -> Engine:
