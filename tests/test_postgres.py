@@ -374,7 +374,7 @@ def test_a_transaction_whose_connection_is_lost_leaves_nothing(
 
 def test_threads_share_a_few_connections_and_wait_for_one(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_connections, "MAX_CONNECTIONS", 2)
-    with ttlstore.open(postgres_url, vacuum=False, busy_timeout=0.05) as store:
+    with ttlstore.open(postgres_url, vacuum=False, busy_timeout=1.0) as store:
         collection = store.create_collection("c")
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda number: collection.create({"id": str(number)}), range(40)))
