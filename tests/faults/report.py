@@ -8,6 +8,8 @@ from datetime import date
 
 from tests.faults.trial import Outcome, Soak
 
+FIRST = ("Killed at any moment", "Many at once", "The vacuum among processes")
+
 HEAD = """\
 # What you can rely on
 
@@ -17,6 +19,10 @@ this page from what it counted.
 
 The figures are of a run of {minutes:.0f} minutes on {when}, with Python {python} and SQLite {sqlite}, {cores} cores,
 {system}. Together: {totals}.
+
+These are the faults. What holds without them is tested by the rest of the suite: every verb against a model in
+`tests/test_state_machine.py`, forks and pools of processes in `tests/test_processes.py`, threads in
+`tests/test_threads.py`, the vacuum in `tests/test_vacuum.py` and `tests/test_background_vacuum.py`.
 """
 
 TAIL = """\
@@ -38,7 +44,11 @@ TAIL = """\
 - **A damaged value that nobody reads.** Damage is noticed when a document is read, by `check` and by `backup`; there
   is no scrubbing in the background.
 - **Space in the file for damage to hide in.** A flipped bit in an unused page harms nobody and is not told.
-- **A fork inside a transaction.** The child cannot use the store: it says so.
+- **A fork inside a transaction**, or while a query or a snapshot is read. The child cannot use the store: it says so.
+- **The last second before a file is taken away.** That is how long it may take an open store to notice.
+- **Small steps of the clock.** Those of less than ten seconds are taken for a time server's, and gone by.
+- **SQLite's own connections to the file in the same process.** Closing the file by other means than SQLite's, as
+  Python's `open()` does, drops the locks of the whole process: do not read a store's file while it is open.
 - **Fairness between writers.** Who waits longer than `busy_timeout` is told `StoreBusy`, and nothing was written.
 """
 
@@ -66,7 +76,7 @@ def summary(soak: Soak) -> str:
 
 def _chapters(soak: Soak) -> list[str]:
     chapters: dict[str, list[Outcome]] = {}
-    for outcome in soak.outcomes.values():
+    for outcome in sorted(soak.outcomes.values(), key=lambda outcome: outcome.chapter not in FIRST):
         chapters.setdefault(outcome.chapter, []).append(outcome)
     return [
         "\n".join(
@@ -92,4 +102,4 @@ def _totals(soak: Soak) -> Counter[str]:
 
 
 def _in_words(figures: Counter[str]) -> str:
-    return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in figures.items())
+    return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in figures.items() if count)

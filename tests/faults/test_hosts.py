@@ -55,7 +55,7 @@ def test_a_store_opened_twice_in_one_process(path: Path, trial: Trial) -> None:
         collection.create({"id": f"{number}"})
         assert Victim(works.come_and_go, path, NOW).ended() == [number + 1]
         second.close()
-        trial.count(opened_twice=1)
+        trial.count(second_opens=1)
     first.close()
 
 
