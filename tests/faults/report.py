@@ -18,7 +18,8 @@ them in a short form. `make soak MINUTES=5` runs them for as long as you like, b
 this page from what it counted.
 
 The figures are of a run of {minutes:.0f} minutes on {when}, with Python {python} and SQLite {sqlite}, {cores} cores,
-{system}. Together: {totals}.
+{system}. In it stores survived {kills:,} kills, {operations:,} operations were checked, {inputs:,} inputs tried and
+{damaged:,} files damaged.
 
 These are the faults. What holds without them is tested by the rest of the suite: every verb against a model in
 `tests/test_state_machine.py`, forks and pools of processes in `tests/test_processes.py`, threads in
@@ -55,6 +56,7 @@ TAIL = """\
 
 def page(soak: Soak, *, minutes: float) -> str:
     """The whole page."""
+    totals = sum((outcome.figures for outcome in soak.outcomes.values()), Counter[str]())
     head = HEAD.format(
         minutes=minutes,
         when=date.today().isoformat(),
@@ -62,7 +64,10 @@ def page(soak: Soak, *, minutes: float) -> str:
         sqlite=sqlite3.sqlite_version,
         cores=os.cpu_count(),
         system=platform.system(),
-        totals=_in_words(_totals(soak)),
+        kills=totals["kills"],
+        operations=totals["operations_checked"] + totals["acknowledged_changes"],
+        inputs=totals["inputs_tried"],
+        damaged=totals["damaged_files"],
     )
     return "\n".join([head, *_chapters(soak), TAIL])
 
@@ -95,10 +100,6 @@ def _chapters(soak: Soak) -> list[str]:
 def _line(outcome: Outcome) -> str:
     file, _, name = outcome.test.partition("::")
     return f"| {outcome.sentence} | [`{name}`](../{file}) | {_in_words(outcome.figures) or 'held'} |"
-
-
-def _totals(soak: Soak) -> Counter[str]:
-    return sum((outcome.figures for outcome in soak.outcomes.values()), Counter[str]())
 
 
 def _in_words(figures: Counter[str]) -> str:
