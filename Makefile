@@ -51,7 +51,7 @@ bench: $(VENV)/.bench ## every promise about speed, and the store beside what co
 
 .PHONY: bench-quick
 bench-quick: $(VENV)/.bench ## the short form, under two minutes
-	$(BIN)/python -m benchmarks peers --size 10000 --rounds 3 --budget 2 --load-budget 10 --shared-size 0 --expiring 0
+	$(BIN)/python -m benchmarks peers --size 10000 --rounds 3 --budget 2 --load-budget 100 --shared-size 0 --expiring 0
 
 .PHONY: clean
 clean: ## remove what the other commands made

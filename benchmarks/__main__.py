@@ -67,8 +67,8 @@ def wide_console() -> Console:
 @click.option("--at-once", multiple=True, type=int, default=(1, 2, 4, 8), show_default=True, help="Threads, processes.")
 @click.option("--shared-size", type=int, default=100_000, show_default=True, help="Documents they share; 0: left out.")
 @click.option("--expiring", type=int, default=100_000, show_default=True, help="Documents, at once; 0: left out.")
-@click.option("--budget", type=float, default=10.0, show_default=True, help="Seconds for all rounds of a cell.")
-@click.option("--load-budget", type=float, default=120.0, show_default=True, help="Seconds for a bulk load.")
+@click.option("--budget", type=float, default=6.0, show_default=True, help="Seconds for a cell, and 5 a million.")
+@click.option("--load-budget", type=float, default=80.0, show_default=True, help="Microseconds a document, and 10 s.")
 @click.option("--output", type=click.Path(path_type=Path), help="The record of the run, as JSON.")
 def peers(
     peers: tuple[str, ...],
@@ -113,9 +113,9 @@ def page(target: Path, records: tuple[Path, ...]) -> None:
     from benchmarks import page as pages
     from benchmarks.plots import draw
 
-    runs = [Run.read(record) for record in records]
-    pictures = target.with_suffix("")
-    pages.write(target, [(run, draw(run, pictures)) for run in runs], pictures.name)
+    folder = target.with_suffix("")
+    runs = [(run, draw(run, folder, record.stem)) for record in records for run in (Run.read(record),)]
+    pages.write(target, runs, folder.name)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ SAMPLES = 20  # expired documents that are asked for by id
 BACK = 1.1  # times the size before: then the space counts as given back
 
 EXPIRY = {
-    "visible": Work("expired documents stay visible"),
+    "visible": Work("expired documents stay visible, to a read or a count"),
     "space": Work("until their space is back"),
     "throughput": Work("foreground calls a second meanwhile, to before", "x", True),
     "slow read": Work("99th percentile of a read meanwhile"),

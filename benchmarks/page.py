@@ -39,7 +39,8 @@ def write(path: Path, runs: list[tuple[Run, list[str]]], pictures: str) -> None:
 
 
 def section(run: Run, pictures: list[str]) -> Iterator[str]:
-    yield f"## Durability `{run.durability}`\n"
+    sizes = " and ".join(f"{size:,}" for size in run.axis("read"))
+    yield f"## {sizes} documents, durability `{run.durability}`\n"
     yield f"```bash\n{run.command}\n```\n"
     yield "; ".join(f"{name} {value}" for name, value in run.machine.items()) + ".\n"
     yield "Versions: " + ", ".join(f"{name} {version}".strip() for name, version in run.versions.items()) + ".\n"

@@ -16,18 +16,17 @@ GROWTH = ("read", "upsert", "load", "iterate")
 SHARED = ("read in threads", "read in processes", "mixed in threads", "mixed in processes")
 
 
-def draw(run: Run, folder: Path) -> list[str]:
-    """Write the pictures of a run, and tell their names without endings. The same run gives the same files."""
+def draw(run: Run, folder: Path, name: str) -> list[str]:
+    """Write the pictures of a run, and tell their names without endings; the same run gives the same files."""
     folder.mkdir(parents=True, exist_ok=True)
     drawn = []
     with rc_context({"font.size": 8, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "ttlstore"}):
         for kind, figure in (("side-by-side", bars(run)), ("growth", growth(run)), ("many-at-once", many_at_once(run))):
             if figure is None:
                 continue
-            name = f"{run.durability}-{kind}"
-            figure.savefig(folder / f"{name}.png", dpi=140)
-            figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-            drawn.append(name)
+            figure.savefig(folder / f"{name}-{kind}.png", dpi=140)
+            figure.savefig(folder / f"{name}-{kind}.svg", metadata={"Date": None})
+            drawn.append(f"{name}-{kind}")
     return drawn
 
 

@@ -42,9 +42,15 @@ class Options:
     expiring: int
     """Documents that expire at once; 0: not measured."""
     budget: float
-    """Seconds for all rounds of a cell."""
+    """Seconds for all rounds of a cell, and 5 more for each million documents."""
     load_budget: float
-    """Seconds for a bulk load."""
+    """Microseconds for each document of a bulk load, and 10 seconds."""
+
+    def seconds(self, request: str, size: int) -> float:
+        """That a peer may take for one request."""
+        if request in ("load", "index"):
+            return 10.0 + size * self.load_budget / 1e6
+        return self.budget + size * 5e-6
 
 
 class Entry:
@@ -126,7 +132,7 @@ class SideBySide:
     def load(self, entries: list[Entry], size: int, rounds: int, work: str | None) -> None:
         def new_and_loaded(entry: Entry, plan: Plan) -> float:
             entry.begin()
-            taken: float = entry.worker.ask(self.options.load_budget, "load", plan)
+            taken: float = entry.worker.ask(self.options.seconds("load", size), "load", plan)
             entry.worker.stop()  # so that the next is a fresh one, whose memory is its own
             return taken
 
@@ -152,12 +158,13 @@ class SideBySide:
         if not entry.peer.many_processes:
             raise NotOfferedError("not for many processes")
         crew = entry.crew[:processes]
+        seconds = self.options.seconds("calls", plan.size)
         plans = [Plan(plan.size, plan.round * 100 + number) for number in range(processes)]
         for worker, own in zip(crew, plans, strict=True):
-            worker.ask(self.options.budget, "calls", own, "read", 0.0)  # has it open
+            worker.ask(seconds, "calls", own, "read", 0.0)  # has it open
         for worker, own in zip(crew, plans, strict=True):
             worker.begin("calls", own, kind)
-        return float(sum(worker.answer(self.options.budget) for worker in crew) / SCALE_SECONDS)
+        return float(sum(worker.answer(seconds) for worker in crew) / SCALE_SECONDS)
 
     def expiry(self, peers: Sequence[str]) -> None:
         size = self.options.expiring
@@ -186,8 +193,10 @@ class SideBySide:
             yield entries
 
     def asking(self, request: str, *arguments: Any) -> Figure:
-        seconds = self.options.load_budget if request == "index" else self.options.budget
-        return lambda entry, plan: float(entry.worker.ask(seconds, request, plan, *arguments))
+        def figure(entry: Entry, plan: Plan) -> float:
+            return float(entry.worker.ask(self.options.seconds(request, plan.size), request, plan, *arguments))
+
+        return figure
 
     def in_turn(
         self, entries: list[Entry], work: str | None, at: int, rounds: int, figure: Figure, size: int | None = None

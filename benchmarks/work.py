@@ -17,7 +17,7 @@ from benchmarks.peers import Document, NotOfferedError, Peer
 
 CALLS = 4000  # a round, unless the time is used up before
 ROUND_SECONDS = 0.25  # for a round of point operations
-SCALE_SECONDS = 0.5  # for a round with many threads or processes
+SCALE_SECONDS = 0.25  # for a round with many threads or processes
 LOAD_DOCUMENTS = 10_000  # handed over at a time, so that they are made outside of the time that is taken
 WRITES_IN_MIXED = 20  # one of so many calls is a write: 5 %
 ORDERS_OF_A_CUSTOMER = 10  # at every size, so that a query finds the same number of documents

@@ -135,7 +135,7 @@ def test_the_page_is_made_from_a_record(run: Run, tmp_path: Path) -> None:
     assert "| ttlstore | 2.00 µs ±10% | 1.00 x | 2.00 x | 3.00 µs | 1.00 x | 1.00 x |" in text
     assert "— (no index on a property)" in text
     assert "python -m benchmarks peers" in text
-    for picture in ("normal-side-by-side", "normal-growth", "normal-many-at-once"):
+    for picture in ("run-side-by-side", "run-growth", "run-many-at-once"):
         assert f"(benchmarks/{picture}.svg)" in text
         assert (tmp_path / "benchmarks" / f"{picture}.png").stat().st_size > 1000
         assert (tmp_path / "benchmarks" / f"{picture}.svg").stat().st_size > 1000

@@ -23,8 +23,9 @@ FIRST_BATCH_ROWS = 16  # from there on, by how long the last batch took
 MAX_BATCH_ROWS = 10_000
 FIRST_BATCH_PAGES = 16
 MAX_BATCH_PAGES = 10_000
-GAP_SECONDS = 0.0008  # between batches while nobody else writes; longer than another process sleeps between its tries
+GAP_SECONDS = 0.0008  # while nobody else writes; longer than another process sleeps between its tries
 BUSY_SECONDS = 0.02  # until the next try after the lock was taken
+GAP_BATCHES = 2  # from gap to gap: so a process that cannot be seen waiting gets in after some 10 ms at the latest
 CHECKPOINT_BATCHES = 32  # after which the log is folded into the file, so that it stays small
 UNUSED_SHARE = 0.03  # of the file that is kept for what is written next, instead of going back and forth
 
@@ -110,6 +111,7 @@ class Vacuum:
         self._can_shrink = True
         self._gaps = Gaps()
         self._since_checkpoint = 0  # batches
+        self._since_gap = 0  # batches
         statements = engine.statements
         self._deletions: dict[str, Prepared] = {
             "own": statements.delete_own_due,
@@ -283,7 +285,8 @@ class Vacuum:
             self._engine.checkpoint()
         if self._engine.others_write():
             return taken * (1 / self._policy.busy_share - 1)
-        return GAP_SECONDS
+        self._since_gap = (self._since_gap + 1) % GAP_BATCHES
+        return 0.0 if self._since_gap else GAP_SECONDS
 
 
 def _next_size(size: int, taken: float, largest: int) -> int:

@@ -25,6 +25,8 @@ def orders(store: Store) -> Collection:
         ("STARTSWITH(c.status, 'op')", ['WHERE STARTSWITH(c.status, "op")'], ("/status",), []),
         ("c.status LIKE 'op%'", ['WHERE c.status LIKE "op%"'], ("/status",), []),
         ("c.status = 'open' AND c.total = 5", ['WHERE c.status = "open" AND c.total = 5'], COMPOSITE, []),
+        ("c.total = 1 OR c.total = 2", ["WHERE (c.total = 1) OR (c.total = 2)"], ("/total",), []),
+        ("c.total = 1 OR c.other = 2", ["WHERE (c.total = 1) OR (c.other = 2)"], None, []),
         ("c.other = 1", ["WHERE c.other = 1"], None, []),
         ("c.id = 'a'", ['WHERE c.id = "a"'], ("/id",), []),
         ("c.total + 1 > 5", [], None, ["WHERE (c.total + 1) > 5"]),

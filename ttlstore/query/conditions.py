@@ -187,7 +187,27 @@ def any_of(tests: Iterable[Test]) -> Test:
     parts = [part for test in tests for part in (test.tests if isinstance(test, AnyOf) else (test,))]
     if ALWAYS in parts:
         return ALWAYS
+    parts = _merged(parts)
     return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
+
+
+def _merged(parts: list[Test]) -> list[Test]:
+    """Equality with one constant or another, on one path, as one test, which an index can answer."""
+    merged: dict[object, Test] = {}
+    for part in parts:
+        if isinstance(part, Among) or (isinstance(part, Compare) and part.operator == "="):
+            key = (part.path, part.rank)
+            found = merged.get(key)
+            merged[key] = part if found is None else Among(*key, (*_operands(found), *_operands(part)))
+        else:
+            merged[part] = part
+    return list(merged.values())
+
+
+def _operands(test: Test) -> tuple[Operand, ...]:
+    if isinstance(test, Among):
+        return test.operands
+    return (test.operand,) if isinstance(test, Compare) else ()
 
 
 # --- translation ----------------------------------------------------------------------------------------------------
