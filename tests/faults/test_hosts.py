@@ -72,3 +72,11 @@ def test_a_fork_while_threads_end(path: Path, trial: Trial) -> None:
             assert len(store.collection("c")) == expected
             assert store.check() == []
         trial.count(forks=20)
+
+
+@promise("A child that is forked while its parent reads a snapshot is told that it cannot use the store.")
+def test_a_fork_while_a_snapshot_is_read(path: Path) -> None:
+    assert Victim(works.fork_in_a_snapshot, path, NOW).ended() == ["StoreFailed", 0, 500, 1]
+    with works.opened(path, NOW, vacuum=False) as store:
+        assert len(store.collection("c")) == 501
+        assert store.check() == []
