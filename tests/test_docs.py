@@ -43,9 +43,11 @@ def test_the_front_door_has_an_example() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_python_of_a_page_runs_from_top_to_bottom(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    if "DATABASE_URL" in page.read_text(encoding="utf-8"):
+        monkeypatch.setenv("DATABASE_URL", request.getfixturevalue("postgres_url"))
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for line, code in python_blocks(page):
         # Compiled as if it stood in the page, so that a failure names its line there.
