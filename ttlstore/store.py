@@ -27,6 +27,8 @@ from ttlstore.errors import (
     InvalidCollection,
     InvalidDocument,
     InvalidTtl,
+    SchemaOutdated,
+    SchemaTooNew,
     StoreCorrupt,
     StoreFailed,
     TtlStoreError,
@@ -318,9 +320,8 @@ class Store:
         unfinished = f"{target}.{secrets.token_hex(4)}.unfinished"
         try:
             self._engine.backup(unfinished, progress)
-            with open(unfinished, migrate=False, vacuum=False) as copy:
-                if problems := copy.check():
-                    raise StoreCorrupt(f"{self._engine.name} is damaged and was not copied: {problems[0]}")
+            if problems := _problems_in(unfinished):
+                raise StoreCorrupt(f"{self._engine.name} is damaged and was not copied: {problems[0]}")
             _publish(unfinished, target)
         except OSError as error:
             if isinstance(error, TtlStoreError):
@@ -330,6 +331,14 @@ class Store:
             for file in (unfinished, f"{unfinished}-journal", f"{unfinished}-wal", f"{unfinished}-shm"):
                 with suppress(OSError):
                     os.unlink(file)
+
+
+def _problems_in(copy: str) -> list[str]:
+    try:
+        with open(copy, migrate=False, vacuum=False) as store:
+            return store.check()
+    except (SchemaOutdated, SchemaTooNew):
+        return ["its schema is not what it was"]
 
 
 def _publish(unfinished: str, target: str) -> None:
