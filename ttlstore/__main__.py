@@ -1,0 +1,5 @@
+"""`python -m ttlstore`."""
+
+from ttlstore.start import main
+
+main()
