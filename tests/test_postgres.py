@@ -1,6 +1,7 @@
 """What PostgreSQL brings with it: a clock of its own, locks on rows, connections that are lost."""
 
 import os
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from ttlstore import (
     ConnectionLost,
     DocumentExists,
     DocumentNotFound,
+    InvalidDocument,
     Store,
     StoreBusy,
     StoreFailed,
@@ -319,6 +321,14 @@ def test_documents_that_come_twice_in_a_bulk_write_end_as_the_last(sessions: Col
     with pytest.raises(DocumentExists, match="document 1 "):
         sessions.create_many([{"id": "c"}, {"id": "c"}])
     assert sessions.count() == 3
+
+
+def test_a_key_that_is_too_long_for_an_index_is_refused_as_that(live: Store) -> None:
+    orders = live.create_collection("orders", partition_key="/customer")
+    noise = random.Random(1).randbytes(4000).hex()  # which cannot be packed
+    with pytest.raises(InvalidDocument, match="too long"):
+        orders.create({"id": "a", "customer": noise})
+    assert orders.create({"id": "a", "customer": "x" * 4000})
 
 
 # --- connections ----------------------------------------------------------------------------------------------------

@@ -57,7 +57,13 @@ class Connection:
         return not self._said_something()
 
     def _said_something(self) -> bool:
-        return bool(select.select([self.raw.pgconn.socket], [], [], 0)[0])
+        socket = self.raw.pgconn.socket
+        if not hasattr(select, "poll"):  # Windows
+            return bool(select.select([socket], [], [], 0)[0])
+        # Not select(), which knows no more than a thousand open files.
+        poll = select.poll()
+        poll.register(socket, select.POLLIN)
+        return bool(poll.poll(0))
 
     def abandon(self) -> None:
         """In a forked child: leave the connection to the parent, without a word to the server."""
