@@ -1,6 +1,6 @@
 """The command line, for a checkout: `python cli.py …`."""
 
-from ttlstore.cli import main
+from ttlstore.start import main
 
 if __name__ == "__main__":
     main()

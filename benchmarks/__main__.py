@@ -25,6 +25,7 @@ SUITES = {
     "query": "Queries with and without indexes, to the same SQL by hand.",
     "vacuum": "What deleting a million expired rows costs.",
     "postgres": "The same on PostgreSQL, to the same SQL by hand and to COPY.",
+    "scaling": "PostgreSQL with 16 hash partitions, to one table.",
 }
 
 FILE_COLUMNS = 160

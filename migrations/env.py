@@ -11,6 +11,7 @@ import sqlalchemy
 from alembic import context
 from alembic.util import CommandError
 
+from ttlstore.errors import TtlStoreError
 from ttlstore.migrate import migrating
 from ttlstore.schema import INDEXES_OF_COLLECTIONS, metadata
 
@@ -44,5 +45,8 @@ if context.is_offline_mode():
 elif (connection := context.config.attributes.get("connection")) is not None:
     run(connection)
 else:
-    with migrating(target()) as connection:
-        run(connection)
+    try:
+        with migrating(target()) as connection:
+            run(connection)
+    except TtlStoreError as error:
+        raise CommandError(str(error)) from error  # which Alembic says on one line

@@ -331,6 +331,24 @@ def test_an_error_is_logged_kept_and_tried_again(
         assert len([record for record in caplog.records if record.name == "ttlstore.vacuum"]) == 2
 
 
+def test_a_clock_that_fails_for_a_while_does_not_end_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ttlstore.background.FIRST_RETRY_SECONDS", 0.01)
+    broken = threading.Event()
+
+    def clock() -> float:
+        if broken.is_set() and threading.current_thread() is not threading.main_thread():
+            raise OSError("no time")
+        return time.time()
+
+    with ttlstore.open(path, clock=clock) as store:
+        sessions = store.create_collection("sessions", default_ttl=1)
+        broken.set()
+        sessions.create({"id": "a"})
+        until(lambda: store.stats().vacuum.last_error == "OSError: no time")
+        broken.clear()
+        until(lambda: rows(store) == 0)
+
+
 def test_a_clock_that_jumps_is_logged_once_and_trusted_by_word(
     path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

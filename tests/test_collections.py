@@ -45,9 +45,16 @@ def test_a_collection_is_made_once(store: Store) -> None:
 
 def test_ensure_makes_a_missing_collection_and_leaves_one_that_is_there(store: Store) -> None:
     assert store.ensure_collection("c", default_ttl=5, partition_key="/k").default_ttl == 5
-    again = store.ensure_collection("c", default_ttl=6, partition_key="/other")
+    again = store.ensure_collection("c", default_ttl=6)
     assert (again.default_ttl, again.partition_key) == (5, "/k")
     assert len(store.list_collections()) == 1
+
+
+def test_ensure_refuses_another_partition_key_than_the_one_that_is_there(store: Store) -> None:
+    store.ensure_collection("c", partition_key="/k")
+    assert store.ensure_collection("c", partition_key="/k").partition_key == "/k"
+    with pytest.raises(InvalidCollection, match="partitioned by /k, not by '/other'"):
+        store.ensure_collection("c", partition_key="/other")
 
 
 def test_collections_are_listed_by_name(store: Store) -> None:

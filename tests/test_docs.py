@@ -43,9 +43,11 @@ def test_the_front_door_has_an_example() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_python_of_a_page_runs_from_top_to_bottom(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    if "DATABASE_URL" in page.read_text(encoding="utf-8"):
+        monkeypatch.setenv("DATABASE_URL", request.getfixturevalue("postgres_url"))
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for line, code in python_blocks(page):
         # Compiled as if it stood in the page, so that a failure names its line there.
@@ -62,3 +64,12 @@ def test_every_public_name_and_verb_says_what_it_is() -> None:
     assert [name for name in ttlstore.__all__ if not getattr(ttlstore, name).__doc__] == []
     verbs = {**vars(ttlstore.Store), **vars(ttlstore.Collection)}
     assert [name for name, verb in verbs.items() if not name.startswith("_") and not verb.__doc__] == []
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, CHECKOUT / "CONTRIBUTING.md", CHECKOUT / "CHANGELOG.md"], ids=lambda p: p.name
+)
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    local = [link for link in links if "://" not in link]
+    assert [link for link in local if not (page.parent / link).exists()] == []

@@ -178,6 +178,22 @@ def test_a_store_of_which_a_migration_failed_at_its_birth_can_be_opened(
 # --- the alembic command ----------------------------------------------------------------------------------------------
 
 
+def test_the_alembic_command_says_on_one_line_what_it_refuses(path: Path) -> None:
+    path.write_text("something else")
+    done = subprocess.run(
+        [sys.executable, "-m", "alembic", "-x", f"db={path}", "upgrade", "head"],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode != 0
+    told = (done.stdout + done.stderr).splitlines()
+    assert "Traceback (most recent call last):" not in told
+    assert told[-1].startswith("FAILED: ")
+    assert str(path) in told[-1]
+
+
 def test_the_alembic_command_makes_a_store(path: Path) -> None:
     alembic(path, "upgrade", "head")
     assert HEAD in alembic(path, "current")

@@ -1,10 +1,12 @@
 """What happens to what is already there when a store is opened."""
 
+import math
 import shutil
 import sqlite3
 import subprocess
 import sys
 import threading
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +95,20 @@ def test_another_target_is_refused(target: Any, tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize(
-    "options", [{"durability": "none"}, {"busy_timeout": -1}, {"busy_timeout": "5"}, {"busy_timeout": True}]
+    "options",
+    [
+        {"durability": "none"},
+        {"busy_timeout": -1},
+        {"busy_timeout": "5"},
+        {"busy_timeout": True},
+        {"vacuum": "yes"},
+        {"clock": datetime.now},
+        {"clock": lambda: math.nan},
+        {"clock": lambda: math.inf},
+        {"clock": lambda: "noon"},
+        {"clock": 1_700_000_000},
+    ],
+    ids=lambda options: "-".join(options),
 )
 def test_an_invalid_option_is_refused_and_makes_nothing(path: Path, options: Any) -> None:
     with pytest.raises(ValueError, match="must be"):

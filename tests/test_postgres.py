@@ -1,6 +1,7 @@
 """What PostgreSQL brings with it: a clock of its own, locks on rows, connections that are lost."""
 
 import os
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from ttlstore import (
     ConnectionLost,
     DocumentExists,
     DocumentNotFound,
+    InvalidDocument,
     Store,
     StoreBusy,
     StoreFailed,
@@ -227,6 +229,18 @@ def test_the_vacuum_passes_over_rows_that_another_holds(
     assert live.vacuum().deleted == 1
 
 
+def test_the_vacuum_finds_what_is_due_by_an_index_and_in_order(
+    live: Store, sessions: Collection, postgres: Server, postgres_url: str
+) -> None:
+    sessions.create_many({"id": str(number), **({"ttl": 60} if number % 2 else {})} for number in range(3000))
+    postgres.admin.execute(f"ANALYZE {postgres_url.rpartition('=')[2]}.documents")
+    for name, index in (("delete_own_due", "documents_by_expiry"), ("delete_inherited_due", "documents_by_write")):
+        plan = "\n".join(live._engine.steps(getattr(live._statements, name), (sessions._id, 0, 0, 16, 2**20)))
+        assert f"using {index}" in plan
+        assert "Sort" not in plan
+        assert "Seq Scan on documents" not in plan
+
+
 # --- transactions ---------------------------------------------------------------------------------------------------
 
 
@@ -309,6 +323,14 @@ def test_documents_that_come_twice_in_a_bulk_write_end_as_the_last(sessions: Col
     assert sessions.count() == 3
 
 
+def test_a_key_that_is_too_long_for_an_index_is_refused_as_that(live: Store) -> None:
+    orders = live.create_collection("orders", partition_key="/customer")
+    noise = random.Random(1).randbytes(4000).hex()  # which cannot be packed
+    with pytest.raises(InvalidDocument, match="too long"):
+        orders.create({"id": "a", "customer": noise})
+    assert orders.create({"id": "a", "customer": "x" * 4000})
+
+
 # --- connections ----------------------------------------------------------------------------------------------------
 
 
@@ -352,7 +374,7 @@ def test_a_transaction_whose_connection_is_lost_leaves_nothing(
 
 def test_threads_share_a_few_connections_and_wait_for_one(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_connections, "MAX_CONNECTIONS", 2)
-    with ttlstore.open(postgres_url, vacuum=False, busy_timeout=0.05) as store:
+    with ttlstore.open(postgres_url, vacuum=False, busy_timeout=1.0) as store:
         collection = store.create_collection("c")
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda number: collection.create({"id": str(number)}), range(40)))

@@ -117,7 +117,7 @@ def test_the_last_write_counts_and_not_the_first(
         (None, None, None, "off", "never expires: TTL is off for its collection"),
         (None, -1, None, "off", "never expires: TTL is off for its collection"),
         (None, 7, None, "off", "never expires: TTL is off for its collection"),
-        (-1, None, -1, "collection", "never expires, by its collection's default"),
+        (-1, None, -1, "collection", "never expires: it has no ttl of its own, and its collection has no default"),
         (-1, -1, -1, "document", "never expires, by its own ttl"),
         (-1, 7, 7, "document", "expires 7 s after its last write, by its own ttl"),
         (10, None, 10, "collection", "expires 10 s after its last write, by its collection's default"),

@@ -335,3 +335,10 @@ def test_rule_6_an_invalid_default_is_refused(store: Store, default_ttl: Any) ->
     with pytest.raises(InvalidTtl, match=f"-1 .* 1 to {MAX_TTL}"):
         collection.configure(default_ttl=default_ttl)
     assert collection.default_ttl == 5
+
+
+def test_small_steps_of_a_fake_clock_add_up(clock: FakeClock) -> None:
+    start = clock()
+    for _ in range(10):
+        clock.advance(0.0004)
+    assert round(clock() - start, 6) == 0.004

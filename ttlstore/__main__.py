@@ -1,5 +1,5 @@
 """`python -m ttlstore`."""
 
-from ttlstore.cli import main
+from ttlstore.start import main
 
 main()

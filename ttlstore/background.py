@@ -102,15 +102,15 @@ class BackgroundVacuum:
                 with self._inside:
                     next_look = self._work()
                 retry = FIRST_RETRY_SECONDS
+                self._sleep(next_look)
             except StoreClosed:
                 return
             except Exception as error:
-                # Whatever it is: expired rows can wait, and the application must not suffer.
+                # Whatever it is, even the clock: expired rows can wait, and the application must not suffer.
                 self._vacuum.stats.last_error = f"{type(error).__name__}: {error}"
                 log.warning("the vacuum of %s failed; next try in %g s", self._engine.name, retry, exc_info=True)
-                next_look = present(self._clock) + retry * 1000
+                self._wait(retry)
                 retry = min(retry * 2, LAST_RETRY_SECONDS)
-            self._sleep(next_look)
 
     def _work(self) -> float:
         """Do what is due, and tell when to look again."""
@@ -138,11 +138,14 @@ class BackgroundVacuum:
     def _pause(self, seconds: float) -> None:
         self._inside.release()
         try:
-            end = time.monotonic() + seconds
-            while not self._stopped and (left := end - time.monotonic()) > 0:
-                self._called(left)  # in vain, but for stop(): the target is looked at afterwards
+            self._wait(seconds)
         finally:
             self._inside.acquire()
+
+    def _wait(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while not self._stopped and (left := end - time.monotonic()) > 0:
+            self._called(left)  # in vain, but for stop(): the target is looked at afterwards
 
     def _sleep(self, until: float) -> None:
         with self._guard:

@@ -27,6 +27,8 @@ from ttlstore.errors import (
     InvalidCollection,
     InvalidDocument,
     InvalidTtl,
+    SchemaOutdated,
+    SchemaTooNew,
     StoreCorrupt,
     StoreFailed,
     TtlStoreError,
@@ -34,7 +36,8 @@ from ttlstore.errors import (
 )
 from ttlstore.indexing import IndexingPolicy, check_ttl_and_indexing
 from ttlstore.insight import StoreStats, store_stats
-from ttlstore.ttl import Clock, check_default_ttl, present
+from ttlstore.ttl import Clock, check_clock, check_default_ttl, present
+from ttlstore.unset import UNSET, Unset
 from ttlstore.vacuum import Vacuum, VacuumPolicy, VacuumReport
 
 MAX_NAME_BYTES = 255  # of a collection's name, in UTF-8
@@ -62,6 +65,9 @@ def open(
 
     Raises CannotOpen, NotAStore, SchemaOutdated, SchemaTooNew or StoreBusy.
     """
+    check_clock(clock)
+    if vacuum not in (True, False) and not isinstance(vacuum, VacuumPolicy):
+        raise ValueError(f"vacuum must be True, False or a VacuumPolicy, got {shown(vacuum)}")
     if read_only:
         migrate = vacuum = False
     engine = engines.connect(
@@ -159,16 +165,24 @@ class Store:
         self,
         name: str,
         *,
-        partition_key: str = "/id",
+        partition_key: str | Unset = UNSET,
         default_ttl: int | timedelta | None = None,
         indexing: IndexingPolicy | str = "consistent",
     ) -> Collection:
-        """The collection as it stands; made with these settings only if there is none."""
-        with suppress(CollectionNotFound):
-            return self.collection(name)
-        with suppress(CollectionExists):
-            return self.create_collection(name, partition_key=partition_key, default_ttl=default_ttl, indexing=indexing)
-        return self.collection(name)  # another was faster
+        """The collection as it stands; made with these settings only if there is none.
+
+        Raises InvalidCollection if it is partitioned by another key than the one that is named: that cannot be changed.
+        """
+        key = "/id" if partition_key is UNSET else partition_key
+        with suppress(CollectionExists):  # another may be faster
+            if self._find(name) is None:
+                return self.create_collection(name, partition_key=key, default_ttl=default_ttl, indexing=indexing)
+        found = self.collection(name)
+        if partition_key is not UNSET and found.partition_key != key:
+            raise InvalidCollection(
+                f"the collection {name!r} is partitioned by {found.partition_key}, not by {shown(key)}, and stays so"
+            )
+        return found
 
     def collection(self, name: str) -> Collection:
         """The collection. Raises CollectionNotFound."""
@@ -306,9 +320,8 @@ class Store:
         unfinished = f"{target}.{secrets.token_hex(4)}.unfinished"
         try:
             self._engine.backup(unfinished, progress)
-            with open(unfinished, migrate=False, vacuum=False) as copy:
-                if problems := copy.check():
-                    raise StoreCorrupt(f"{self._engine.name} is damaged and was not copied: {problems[0]}")
+            if problems := _problems_in(unfinished):
+                raise StoreCorrupt(f"{self._engine.name} is damaged and was not copied: {problems[0]}")
             _publish(unfinished, target)
         except OSError as error:
             if isinstance(error, TtlStoreError):
@@ -318,6 +331,14 @@ class Store:
             for file in (unfinished, f"{unfinished}-journal", f"{unfinished}-wal", f"{unfinished}-shm"):
                 with suppress(OSError):
                     os.unlink(file)
+
+
+def _problems_in(copy: str) -> list[str]:
+    try:
+        with open(copy, migrate=False, vacuum=False) as store:
+            return store.check()
+    except (SchemaOutdated, SchemaTooNew):
+        return ["its schema is not what it was"]
 
 
 def _publish(unfinished: str, target: str) -> None:

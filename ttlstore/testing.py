@@ -18,16 +18,16 @@ class FakeClock:
     """
 
     def __init__(self, now: float = 1_700_000_000.0) -> None:
-        self._milliseconds = round(now * 1000)
+        self.set(now)
 
     def __call__(self) -> float:
-        return self._milliseconds / 1000
+        return self._microseconds / 1_000_000
 
     def advance(self, by: float | timedelta) -> None:
-        """Move by seconds, to the millisecond; backwards if negative."""
+        """Move by seconds, to the microsecond; backwards if negative."""
         seconds = by.total_seconds() if isinstance(by, timedelta) else by
-        self._milliseconds += round(seconds * 1000)
+        self._microseconds += round(seconds * 1_000_000)
 
     def set(self, now: float) -> None:
         """Move to a time in seconds since the Unix epoch."""
-        self._milliseconds = round(now * 1000)
+        self._microseconds = round(now * 1_000_000)

@@ -39,6 +39,16 @@ def present(clock: Clock) -> int:
     return round(clock() * _MICROSECONDS) // 1000
 
 
+def check_clock(clock: Clock) -> None:
+    """Refuse what does not tell the time. Raises ValueError."""
+    try:
+        present(clock)
+    except (TypeError, ValueError, OverflowError) as error:  # NaN and infinities are no time either
+        raise ValueError(
+            f"clock must be a function that returns seconds since the Unix epoch, as time.time, got {shown(clock)}"
+        ) from error
+
+
 def check_ttl(ttl: object) -> int:
     """The ttl of a document, if it is valid. Raises InvalidTtl."""
     if type(ttl) is int and (ttl == NEVER or 1 <= ttl <= MAX_TTL):
@@ -93,8 +103,10 @@ class Expiry(NamedTuple):
         if self.ttl is None:
             return "never expires: TTL is off for its collection"
         whose = "its own ttl" if self.source == "document" else "its collection's default"
+        if self.ttl == NEVER and self.source == "collection":
+            return "never expires: it has no ttl of its own, and its collection has no default"
         if self.ttl == NEVER:
-            return f"never expires, by {whose}"
+            return "never expires, by its own ttl"
         return f"expires {self.ttl} s after its last write, by {whose}"
 
 

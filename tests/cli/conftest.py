@@ -13,11 +13,16 @@ from ttlstore.testing import FakeClock
 Run = Callable[..., Result]
 
 
+@pytest.fixture(autouse=True)
+def nothing_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the commands would heed, and whoever runs the tests may have set."""
+    for variable in ("TTLSTORE_DB", "COLUMNS"):
+        monkeypatch.delenv(variable, raising=False)
+
+
 @pytest.fixture
 def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """An up-to-date store with an empty collection `carts`, whose documents live an hour."""
-    for variable in ("TTLSTORE_DB", "COLUMNS"):
-        monkeypatch.delenv(variable, raising=False)
     monkeypatch.chdir(tmp_path)
     with ttlstore.open("app.db") as store:
         store.create_collection("carts", default_ttl=3600)

@@ -124,6 +124,27 @@ def test_names_of_collections_are_completed(db: str, monkeypatch: pytest.MonkeyP
     assert completed("ls", "ca") == ["carts"]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("ls", "ap"),
+        ("backup", "app.db", "co"),
+        ("copy", "app.db", "co"),
+        ("import", "app.db", "carts", "ca"),
+        ("export", "app.db", "carts", "ca"),
+        ("put", "app.db", "carts", "ca"),
+        ("patch", "app.db", "carts", "c1", "ca"),
+        ("import", "app.db", "carts", "--errors", "re"),
+        ("forecast", "app.db", "--png", "p"),
+        ("migrate", "upgrade", "ap"),
+    ],
+    ids=" ".join,
+)
+def test_names_of_files_are_left_to_the_shell(words: tuple[str, ...]) -> None:
+    (item,) = ShellComplete(cli, {}, "ttlstore", "_TTLSTORE_COMPLETE").get_completions(list(words[:-1]), words[-1])
+    assert item.type == "file"
+
+
 SECRET = "postgresql://someone:hunter2@127.0.0.1:1/app"
 
 

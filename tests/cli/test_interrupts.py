@@ -1,5 +1,7 @@
 """What a command says after Ctrl-C, wherever it comes."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,41 @@ import pytest
 
 from tests.cli.conftest import Run
 from ttlstore import Collection, Store
+
+
+def ended_while(python: str) -> tuple[int, str]:
+    """What the command line does when Ctrl-C comes while `python` is run in it."""
+    script = (
+        f"import os, signal, sys\nsys.argv = ['ttlstore', '--help']\nfrom ttlstore.start import main\n{python}\nmain()"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    return done.returncode, done.stderr
+
+
+IMPORTER = """
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(10)
+import time
+sys.meta_path.insert(0, Interrupting())
+"""
+
+
+@pytest.mark.parametrize("module", ["click", "ttlstore.cli", "ttlstore.cli.stores"])
+def test_ctrl_c_amid_an_import_ends_it_quietly(module: str) -> None:
+    assert ended_while(IMPORTER.format(module=module)) == (130, "\ninterrupted\n")
+
+
+def test_ctrl_c_before_a_command_is_found_ends_it_quietly() -> None:
+    early = "import click; click.Command.make_context = lambda *_, **__: os.kill(os.getpid(), signal.SIGINT)"
+    assert ended_while(early) == (130, "\ninterrupted\n")
+
+
+def test_ctrl_c_is_ignored_where_the_program_was_started_so() -> None:
+    early = "signal.signal(signal.SIGINT, signal.SIG_IGN); os.kill(os.getpid(), signal.SIGINT)"
+    assert ended_while(early) == (0, "")
 
 
 def interrupt(*_: Any, **__: Any) -> Iterator[Any]:

@@ -1,10 +1,12 @@
 import csv
 import io
+import itertools
 import json
 
 import pytest
 
 from tests.cli.conftest import Run
+from ttlstore import Collection
 from ttlstore.testing import FakeClock
 
 
@@ -30,6 +32,23 @@ def test_a_query_prints_a_table_and_how_many(orders: str, run: Run) -> None:
         "1       5",
     ]
     assert found.stderr.startswith("3 results in ")
+
+
+def test_a_table_ends_at_a_thousand_rows_and_says_so(orders: str, run: Run) -> None:
+    run("import", orders, "carts", stdin="".join(f'{{"id": "{n}"}}\n' for n in range(1001)))
+    found = run("query", orders, "carts", "SELECT * FROM c")
+    assert len(found.stdout.splitlines()) == 2 + 1000
+    assert found.stderr.startswith("the first 1,000 results in ")
+    assert found.stderr.endswith(", and there are more: --format jsonl prints them all\n")
+    assert run("query", orders, "carts", "SELECT TOP 1000 * FROM c").stderr.startswith("1,000 results in ")
+    assert len(run("query", orders, "carts", "true", "--format", "jsonl").stdout.splitlines()) == 1001
+
+
+def test_a_table_reads_no_further_than_it_shows(orders: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    endless = itertools.count()
+    monkeypatch.setattr(Collection, "query", lambda *_, **__: endless)
+    assert "there are more" in run("query", orders, "orders", "SELECT VALUE 1").stderr
+    assert next(endless) <= 1002
 
 
 def test_what_is_undefined_is_empty_and_what_is_null_is_null(orders: str, run: Run) -> None:

@@ -10,7 +10,7 @@ from tests.cli.terminal import Terminal
 from ttlstore.cli.shell import history_file, is_complete
 
 # As where the extra `shell` is not installed.
-WITHOUT_PROMPT_TOOLKIT = "import sys; sys.modules['prompt_toolkit'] = None; from ttlstore.cli import main; main()"
+WITHOUT_PROMPT_TOOLKIT = "import sys; sys.modules['prompt_toolkit'] = None; from ttlstore.start import main; main()"
 
 
 @pytest.fixture(scope="module", params=["prompt_toolkit", "readline"])

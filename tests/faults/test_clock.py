@@ -89,7 +89,7 @@ def test_a_clock_that_is_set_to_and_fro(path: Path, trial: Trial) -> None:
             assert bool(report.holding) == (wall.ahead > TOLERANCE_SECONDS)
             wall.ahead = 0.0
             assert ids(store) == set(ledger.shown(wall()))
-            trial.count(clock_set=2)
+            trial.count(settings_of_the_clock=2)
         assert store.check() == []
 
 

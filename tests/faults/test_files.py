@@ -21,6 +21,7 @@ from tests.faults.victim import Victim
 from tests.test_foreign_files import as_nobody
 from ttlstore import CannotOpen, Store, StoreFailed, StoreReadOnly, TtlStoreError
 from ttlstore.engine import sqlite_connections
+from ttlstore.engine.turn import turn
 
 NOW = 1_700_000_000.0
 
@@ -168,6 +169,19 @@ def test_permissions_are_lost_while_the_store_is_open(folder: Path) -> None:
         assert store.check() == []
         store.close()
 
+    as_nobody(work)
+
+
+@promise("Processes of different users who share a store take turns at the vacuum, whoever made its lock.")
+def test_the_vacuums_lock_is_that_of_another_user(folder: Path) -> None:
+    lock = folder / "store.db-vacuum"
+    lock.touch(0o644)
+
+    def work() -> None:
+        with turn(str(lock)) as ours, turn(str(lock)) as again:
+            assert (ours, again) == (True, False)
+
+    lock.chmod(0o444)
     as_nobody(work)
 
 

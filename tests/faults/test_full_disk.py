@@ -88,7 +88,10 @@ def test_no_room_to_open(room: Room, trial: Trial) -> None:
         trial.count(stores_opened=2)
 
 
-@promise("A backup for which there is no room raises StoreFull, by the name of the copy, and leaves nothing behind.")
+@promise(
+    "A backup for which there is no room raises StoreFull, by the name of the copy, and leaves nothing behind.",
+    share=0.3,
+)
 def test_no_room_for_a_backup(room: Room, trial: Trial) -> None:
     with opened(room) as store:
         store.create_collection("c").create_many(works.loaded(1, 3000))

@@ -55,7 +55,7 @@ def test_a_store_opened_twice_in_one_process(path: Path, trial: Trial) -> None:
         collection.create({"id": f"{number}"})
         assert Victim(works.come_and_go, path, NOW).ended() == [number + 1]
         second.close()
-        trial.count(opened_twice=1)
+        trial.count(second_opens=1)
     first.close()
 
 
@@ -72,3 +72,11 @@ def test_a_fork_while_threads_end(path: Path, trial: Trial) -> None:
             assert len(store.collection("c")) == expected
             assert store.check() == []
         trial.count(forks=20)
+
+
+@promise("A child that is forked while its parent reads a snapshot is told that it cannot use the store.")
+def test_a_fork_while_a_snapshot_is_read(path: Path) -> None:
+    assert Victim(works.fork_in_a_snapshot, path, NOW).ended() == ["StoreFailed", 0, 500, 1]
+    with works.opened(path, NOW, vacuum=False) as store:
+        assert len(store.collection("c")) == 501
+        assert store.check() == []

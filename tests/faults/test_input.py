@@ -101,13 +101,13 @@ def test_any_input_is_taken_or_refused(path: Path, trial: Trial) -> None:
                 result = call(store, it, trial.random)
             except TtlStoreError:
                 assert state(store) == before, name
-                trial.count(refused=1)
+                trial.count(inputs_tried=1, of_them_refused=1)
             else:
                 assert SECRET not in repr(result)
                 if name in WRITES:
                     assert it.read(result["id"]) == result
                 before = state(store)
-                trial.count(taken=1)
+                trial.count(inputs_tried=1)
             if len(before) > 30:
                 for collection in store.list_collections():
                     if collection.name not in ("canary", "c"):

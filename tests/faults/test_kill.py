@@ -44,7 +44,7 @@ def shown(store: Store) -> dict[str, dict[str, Any]]:
 @promise(
     "A write that returned is there after a kill -9; one that had not returned is there as a whole or not at all. "
     "Nothing expired is visible and nothing live is gone.",
-    share=4,
+    share=10,
 )
 def test_killed_while_it_writes(path: Path, trial: Trial) -> None:
     ledger, now = Ledger(default_ttl=5), START
@@ -91,7 +91,7 @@ def loads_in(store: Store) -> dict[int, int]:
 
 @promise(
     "A bulk load that is killed leaves whole batches, and inside a transaction nothing; what returned is all there.",
-    share=2,
+    share=4,
 )
 def test_killed_in_a_bulk_load(path: Path, trial: Trial) -> None:
     with works.opened(path, START) as store:
@@ -116,7 +116,7 @@ def test_killed_in_a_bulk_load(path: Path, trial: Trial) -> None:
         trial.count(kills=1)
 
 
-@promise("An import that is killed leaves the first records, in whole batches, and can be run again.")
+@promise("An import that is killed leaves the first records, in whole batches, and can be run again.", share=3)
 def test_killed_in_an_import(path: Path, tmp_path: Path, trial: Trial) -> None:
     file, size = tmp_path / "documents.jsonl", 5500
     documents = list(works.loaded(1, size))
@@ -151,7 +151,7 @@ def fill(store: Store, size: int) -> dict[str, dict[str, Any]]:
     return {id: document for id, document in shown(store).items() if document["n"] % 10 == 0}
 
 
-@promise("Killed in the middle of a batch, the vacuum has taken nothing live, and the next one goes on.", share=2)
+@promise("Killed in the middle of a batch, the vacuum has taken nothing live, and the next one goes on.", share=4)
 def test_killed_while_it_vacuums(path: Path, trial: Trial) -> None:
     for _ in trial.rounds(short=2):
         with works.opened(path, START, vacuum=False) as store:
@@ -172,7 +172,7 @@ def test_killed_while_it_vacuums(path: Path, trial: Trial) -> None:
         path.unlink()
 
 
-@promise("A backup that is killed leaves nothing under its name; one that returned is whole.")
+@promise("A backup that is killed leaves nothing under its name; one that returned is whole.", share=4)
 def test_killed_in_a_backup(path: Path, tmp_path: Path, trial: Trial) -> None:
     folder = tmp_path / "copies"
     folder.mkdir()
@@ -201,7 +201,9 @@ def test_killed_in_a_backup(path: Path, tmp_path: Path, trial: Trial) -> None:
         assert shown(store) == expected
 
 
-@promise("A migration that is killed has happened or not; the next open goes on, and every document is there.")
+@promise(
+    "A migration that is killed has happened or not; the next open goes on, and every document is there.", share=0.7
+)
 @pytest.mark.parametrize("golden", [None, *GOLDEN], ids=lambda golden: golden.stem if golden else "new")
 def test_killed_in_a_migration(path: Path, golden: Path | None, trial: Trial) -> None:
     for _ in trial.rounds(short=3):
@@ -238,7 +240,10 @@ def test_killed_before_each_statement_of_a_birth(path: Path, trial: Trial) -> No
 # --- collections ----------------------------------------------------------------------------------------------------
 
 
-@promise("A collection is dropped or not, and made with its documents or not; a name never shows another's documents.")
+@promise(
+    "A collection is dropped or not, and made with its documents or not; a name never shows another's documents.",
+    share=3,
+)
 def test_killed_while_collections_are_dropped_and_made(path: Path, trial: Trial) -> None:
     size = 700
     with works.opened(path, START) as store:
@@ -265,7 +270,9 @@ def test_killed_while_collections_are_dropped_and_made(path: Path, trial: Trial)
         trial.count(kills=1, collections_dropped=sum(word == "dropped" for word, _ in told))
 
 
-@promise("An index is built or not: killed in between, every query finds what it should, and the next build works.")
+@promise(
+    "An index is built or not: killed in between, every query finds what it should, and the next build works.", share=3
+)
 def test_killed_while_indexes_are_built(path: Path, trial: Trial) -> None:
     size = 2500
     with works.opened(path, START) as store:

@@ -283,3 +283,23 @@ def open_and_close(tell: Tell, path: Path, cycles: int) -> None:
             gc.collect()
             pages = int(Path("/proc/self/statm").read_text().split()[1])
             tell([len(os.listdir("/proc/self/fd")), threading.active_count(), pages * os.sysconf("SC_PAGE_SIZE")])
+
+
+def fork_in_a_snapshot(tell: Tell, path: Path, now: float) -> None:
+    with opened(path, now, vacuum=False) as store:
+        collection = store.create_collection("c")
+        collection.create_many(loaded(1, 500))
+        documents = collection.snapshot()
+        seen = len([next(documents)])
+        child = os.fork()
+        if child == 0:
+            try:
+                collection.read("1/1")
+            except ttlstore.TtlStoreError as error:
+                tell(type(error).__name__)
+            del documents
+            os._exit(0)
+        tell(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        tell(seen + len(list(documents)))
+        collection.create({"id": "afterwards"})
+        tell(sum(document["id"] == "afterwards" for document in collection))

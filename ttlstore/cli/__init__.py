@@ -11,8 +11,8 @@ from importlib import import_module
 
 import click
 
-from ttlstore.cli.progress import INTERRUPTED
 from ttlstore.errors import TtlStoreError
+from ttlstore.start import INTERRUPTED
 
 # By family, in the order of the help: the commands and the modules they are in.
 COMMANDS = {
@@ -123,8 +123,3 @@ def cli(debug: bool) -> None:
 
     Exit codes: 0 done, 1 not found or refused, 2 wrong usage, 130 interrupted.
     """
-
-
-def main() -> None:
-    """Run the command line."""
-    cli(prog_name="ttlstore")

@@ -4,12 +4,12 @@ import click
 
 from ttlstore.cli import opening
 from ttlstore.cli.output import counted
-from ttlstore.cli.params import store_command
+from ttlstore.cli.params import complete_file, store_command
 from ttlstore.cli.progress import interrupted, progress
 
 
 @store_command("copy")
-@click.argument("target", help="Where to: a path or a URL. Made if it is not there.")
+@click.argument("target", help="Where to: a path or a URL. Made if it is not there.", shell_complete=complete_file)
 def copy_command(db: str, target: str) -> None:
     """Copy a store to another file or database, and keep the time that each document has left.
 

@@ -7,7 +7,7 @@ import click
 
 from ttlstore.cli.opening import opened
 from ttlstore.cli.output import show_document, show_facts
-from ttlstore.cli.params import TTL, at_option, collection_argument, partition_option, store_command
+from ttlstore.cli.params import TTL, at_option, collection_argument, complete_file, partition_option, store_command
 from ttlstore.cli.times import format_left, format_time
 
 id_argument = click.argument("id", help="The document's id.")
@@ -42,7 +42,12 @@ def get_command(db: str, collection: str, id: str, partition: Any, expiry: bool,
 
 @store_command("put")
 @collection_argument
-@click.argument("document", required=False, help="JSON, the name of a file with JSON, or - for stdin.")
+@click.argument(
+    "document",
+    required=False,
+    help="JSON, the name of a file with JSON, or - for stdin.",
+    shell_complete=complete_file,
+)
 @click.option("--ttl", type=TTL, help="Set the document's ttl: never, or a duration such as 15m.")
 def put_command(db: str, collection: str, document: str | None, ttl: int | None) -> None:
     """Store a document, and print it as stored.
@@ -65,7 +70,12 @@ def put_command(db: str, collection: str, document: str | None, ttl: int | None)
 @store_command("patch")
 @collection_argument
 @id_argument
-@click.argument("operations", required=False, help="A JSON list, the name of a file with one, or - for stdin.")
+@click.argument(
+    "operations",
+    required=False,
+    help="A JSON list, the name of a file with one, or - for stdin.",
+    shell_complete=complete_file,
+)
 @partition_option
 def patch_command(db: str, collection: str, id: str, operations: str | None, partition: Any) -> None:
     """Change parts of a document, and print it as stored.

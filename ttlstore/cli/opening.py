@@ -4,9 +4,8 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ttlstore.store import Store
+    from ttlstore import Store, VacuumPolicy
     from ttlstore.ttl import Clock
-    from ttlstore.vacuum import VacuumPolicy
 
 clock: "Clock" = time.time  # of every command
 

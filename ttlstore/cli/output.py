@@ -5,6 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -17,8 +18,11 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 Record = Mapping[str, Any]
 
+TABLE_ROWS = 1_000  # at most: a table takes what it shows as a whole, and nobody reads more
 PIPE_WIDTH = 10_000  # columns: what is not read on a screen is not cut to one
 KIB = 1024
+
+UNLIMITED = "--format jsonl prints them all"
 
 
 def format_option(function: F) -> F:
@@ -54,18 +58,22 @@ def show(
 ) -> None:
     """Print records in a format. `for_people` turns one into the cells of a table by their titles.
 
-    `more` tells whether there are others, beyond a limit.
+    `more` tells whether there are others, beyond a limit. A table has one of its own.
     """
     match format:
         case "table":
-            rows = [for_people(record) for record in records]
+            rest = iter(records)
+            rows = [for_people(record) for record in islice(rest, TABLE_ROWS)]
             if rows:
                 screen = console()
                 screen.print(table(rows, screen.width))
             else:
                 click.echo(empty, err=True)
-            if more():
-                click.echo(f"these are {len(rows):,}, and there are more: see --limit", err=True)
+            these = "this is 1" if len(rows) == 1 else f"these are {len(rows):,}"
+            if any(True for _ in rest):
+                click.echo(f"{these}, and there are more: {UNLIMITED}", err=True)
+            elif more():
+                click.echo(f"{these}, and there are more: see --limit", err=True)
         case "json":
             _print_json_array(records)
         case "jsonl":

@@ -2,13 +2,16 @@
 
 import os
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from ttlstore.cli import opening
 from ttlstore.cli.times import parse_default_ttl, parse_duration, parse_time, parse_ttl
 from ttlstore.unset import UNSET
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -98,11 +101,18 @@ JSON_OR_TEXT = Parsed("value", _json_or_text)
 PARAMETER = Parsed("parameter", _parameter)
 
 
+def complete_file(ctx: click.Context, param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
+    """Have the shell complete the name of a file."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
+
 def store_command(name: str, *, group: click.Group | None = None) -> Callable[[Callable[..., Any]], click.Command]:
     """A command on a store, which comes as its first argument."""
 
     def decorate(function: Callable[..., Any]) -> click.Command:
-        store = click.argument("db", help="The store: a path or a URL.")
+        store = click.argument("db", help="The store: a path or a URL.", shell_complete=complete_file)
         command: click.Command = click.command(name, cls=StoreCommand)(store(function))
         if group is not None:
             group.add_command(command)

@@ -8,8 +8,7 @@ from typing import Protocol
 import click
 
 from ttlstore.cli.output import console
-
-INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended, by the shells' convention
+from ttlstore.start import INTERRUPTED
 
 
 class Advance(Protocol):

@@ -3,12 +3,13 @@
 import sys
 import time
 from collections.abc import Iterable
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ttlstore.cli.opening import opened
-from ttlstore.cli.output import Record, counted, format_option, json_text, show
+from ttlstore.cli.output import TABLE_ROWS, UNLIMITED, Record, counted, format_option, json_text, show
 from ttlstore.cli.params import PARAMETER, at_option, collection_argument, partition_option, store_command
 from ttlstore.cli.table import RightAligned, Wrapped
 
@@ -97,11 +98,15 @@ class Queries:
         start = time.perf_counter()
         results = self._collection.query(text, self._parameters, partition=self._partition, scan=self._scan)
         if self._format == "table":
-            rows = _rows(results)
-            taken = time.perf_counter() - start
+            rows = _rows(islice(results, TABLE_ROWS))
+            more = any(True for _ in results)
+            taken = _seconds(time.perf_counter() - start)
             if any(rows):
                 show(rows, "table", dict, empty="")
-            click.echo(f"{counted(len(rows), 'result')} in {_seconds(taken)}", err=True)
+            if more:
+                click.echo(f"the first {TABLE_ROWS:,} results in {taken}, and there are more: {UNLIMITED}", err=True)
+            else:
+                click.echo(f"{counted(len(rows), 'result')} in {taken}", err=True)
         elif self._format == "csv":
             show(map(_record, results), "csv", dict, empty="")
         else:

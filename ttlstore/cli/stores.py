@@ -7,7 +7,7 @@ import click
 
 from ttlstore.cli.opening import opened
 from ttlstore.cli.output import Record, counted, format_bytes, format_option, show_record
-from ttlstore.cli.params import store_command
+from ttlstore.cli.params import complete_file, store_command
 from ttlstore.cli.progress import interrupted, progress
 from ttlstore.cli.stats import lag_seconds
 from ttlstore.cli.times import format_left
@@ -104,7 +104,7 @@ def check_command(db: str) -> None:
 
 
 @store_command("backup")
-@click.argument("file", help="The name of the copy, a new file.")
+@click.argument("file", help="The name of the copy, a new file.", shell_complete=complete_file)
 def backup_command(db: str, file: str) -> None:
     """Copy a store to a new file, as it is at one moment.
 

@@ -11,7 +11,7 @@ import click
 
 from ttlstore.cli.opening import opened
 from ttlstore.cli.output import counted, json_text
-from ttlstore.cli.params import collection_argument, store_command
+from ttlstore.cli.params import collection_argument, complete_file, store_command
 from ttlstore.cli.progress import interrupted, progress
 from ttlstore.cli.records import STDIO, Record, Source, write_documents
 from ttlstore.errors import InvalidDocument, InvalidTtl, TtlStoreError
@@ -25,7 +25,12 @@ BATCH_RECORDS = 1000  # stored at a time, and what an interruption may have to d
 
 @store_command("export")
 @collection_argument
-@click.argument("file", default=STDIO, help="Where to: .gz is packed, .json an array, else JSON Lines; - for stdout.")
+@click.argument(
+    "file",
+    default=STDIO,
+    help="Where to: .gz is packed, .json an array, else JSON Lines; - for stdout.",
+    shell_complete=complete_file,
+)
 def export_command(db: str, collection: str, file: str) -> None:
     """Write all documents, as they are at one moment.
 
@@ -72,7 +77,10 @@ def _nothing_at(file: str) -> str:
 @store_command("import")
 @collection_argument
 @click.argument(
-    "file", default=STDIO, help="JSON Lines or a JSON array, unpacked if its name ends in .gz; - for stdin."
+    "file",
+    default=STDIO,
+    help="JSON Lines or a JSON array, unpacked if its name ends in .gz; - for stdin.",
+    shell_complete=complete_file,
 )
 @click.option(
     "--errors",

@@ -1,7 +1,8 @@
 """Connections to PostgreSQL: a few that all threads take in turn, and one of its own for a thread in a transaction.
 
 Not one for each thread: a server with a hundred threads would hold a hundred connections, and most of them idle. Not
-psycopg_pool: taking a connection costs several times what it does here, and its threads do not survive a fork.
+psycopg_pool, though it is as fast: its threads do not survive a fork, and it hands out a connection that was lost while
+nobody used it, or asks the server each time whether it is there.
 """
 
 import os
@@ -57,7 +58,13 @@ class Connection:
         return not self._said_something()
 
     def _said_something(self) -> bool:
-        return bool(select.select([self.raw.pgconn.socket], [], [], 0)[0])
+        socket = self.raw.pgconn.socket
+        if not hasattr(select, "poll"):  # Windows
+            return bool(select.select([socket], [], [], 0)[0])
+        # Not select(), which knows no more than a thousand open files.
+        poll = select.poll()
+        poll.register(socket, select.POLLIN)
+        return bool(poll.poll(0))
 
     def abandon(self) -> None:
         """In a forked child: leave the connection to the parent, without a word to the server."""

@@ -27,7 +27,10 @@ def turn(path: str) -> Iterator[bool]:
 
     On a file of its own. On the database, closing the descriptor would drop the locks that SQLite holds there.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except PermissionError:  # another user made it; a lock asks for no more than reading
+        descriptor = os.open(path, os.O_RDONLY)
     _held.add(descriptor)
     try:
         try:
