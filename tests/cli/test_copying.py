@@ -1,6 +1,7 @@
 """Moving a store by the command line."""
 
 import json
+import os
 
 import pytest
 
@@ -33,3 +34,9 @@ def test_an_interrupted_copy_says_that_it_can_go_on(db: str, run: Run, monkeypat
 
     monkeypatch.setattr(copying, "copy", interrupted)
     assert "3 documents are in the target; start it again" in run("copy", db, "copy.db", code=130).stderr
+
+
+@pytest.mark.parametrize("target", ["app.db", "./app.db", "sqlite:///app.db", "link.db"])
+def test_a_store_is_not_copied_onto_itself(db: str, run: Run, target: str) -> None:
+    os.symlink(db, "link.db")
+    assert "is the store itself: name another place" in run("copy", db, target, code=1).stderr
