@@ -114,6 +114,11 @@ def json_text(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
+def message(error: Exception) -> str:
+    """What an error says, with the options of the command line for those of the library."""
+    return str(error).replace("pass scan=True", "pass --scan").replace("pass partition=", "pass --partition")
+
+
 def _without_controls(json: str) -> str:
     """The same JSON with the characters escaped that JSON may leave as they are and a terminal could obey."""
     return re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", json)

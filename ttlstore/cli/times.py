@@ -51,9 +51,21 @@ def format_left(seconds: float | None) -> str:
     return " ".join(parts)
 
 
+def _parse_life(text: str) -> int:
+    seconds = parse_duration(text)
+    if not seconds:
+        raise ValueError(f"a document lives for 1 second at least, got {shown(text)}")
+    return seconds
+
+
 def parse_ttl(text: str) -> int:
     """A document's ttl: `never` or a duration. Raises ValueError."""
-    return NEVER if text == "never" else parse_duration(text)
+    if text == "never":
+        return NEVER
+    try:
+        return _parse_life(text)
+    except ValueError as error:
+        raise ValueError(f"a ttl is never or a duration: {error}") from None
 
 
 def parse_default_ttl(text: str) -> int | None:
@@ -64,7 +76,7 @@ def parse_default_ttl(text: str) -> int | None:
         case "on":
             return NEVER
     try:
-        return parse_duration(text)
+        return _parse_life(text)
     except ValueError as error:
         raise ValueError(f"a TTL setting is off, on (no default) or a duration: {error}") from None
 
