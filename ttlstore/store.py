@@ -316,6 +316,11 @@ class Store:
         target = os.fsdecode(path)
         if os.path.lexists(target):
             raise CannotOpen(f"{target} is there already: a backup needs a new file")
+        folder = os.path.dirname(target) or os.curdir
+        if not os.path.isdir(folder):
+            raise CannotOpen(f"{target} cannot be made: there is no folder {folder}")
+        if not os.access(folder, os.W_OK):
+            raise CannotOpen(f"{target} cannot be made: the folder cannot be written")
         # The name appears once the copy is whole. Until then another, which no other backup has.
         unfinished = f"{target}.{secrets.token_hex(4)}.unfinished"
         try:
