@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ttlstore.cli.asking import confirm
 from ttlstore.cli.opening import opened
 from ttlstore.cli.output import counted, format_bytes
 from ttlstore.cli.params import DEFAULT_TTL, collection_argument, store_command, yes_option
@@ -48,7 +49,7 @@ def ttl_command(db: str, collection: str, setting: int | Unset | None, dry_run: 
         if dry_run:
             return
         if not yes:
-            click.confirm(f"Change the TTL of {collection!r}?", abort=True, err=True)
+            confirm(f"Change the TTL of {collection!r}?")
         documents.configure(default_ttl=setting)
     click.echo(f"{collection!r}: TTL {format_default_ttl(setting)}")
 
