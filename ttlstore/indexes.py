@@ -6,7 +6,7 @@ import orjson
 
 from ttlstore.document import parse_pointer
 from ttlstore.engine import Engine
-from ttlstore.engine.json import Path
+from ttlstore.engine.json import Path, create_index, drop_index
 from ttlstore.indexing import IndexingPolicy
 from ttlstore.schema import index_prefix
 
@@ -27,10 +27,10 @@ def apply(engine: Engine, collection: int, policy: IndexingPolicy) -> None:
     """Remove the indexes that are not in the policy, and make those that are, unless it is lazy. In `writing()`."""
     wanted, present = named(collection, policy), engine.indexes(collection)
     for name in sorted(present - wanted.keys()):
-        engine.define(engine.json.drop_index(name))
+        engine.define(drop_index(name))
     if policy.mode == "consistent":
         for name in wanted.keys() - present:
-            engine.define(engine.json.create_index(name, collection, wanted[name]))
+            engine.define(create_index(engine.json, name, collection, wanted[name]))
 
 
 def missing(engine: Engine, collection: int, policy: IndexingPolicy) -> list[str]:
@@ -41,10 +41,10 @@ def missing(engine: Engine, collection: int, policy: IndexingPolicy) -> list[str
 
 def build(engine: Engine, collection: int, policy: IndexingPolicy, name: str) -> None:
     """Make one of the indexes of the policy. In `writing()`."""
-    engine.define(engine.json.create_index(name, collection, named(collection, policy)[name]))
+    engine.define(create_index(engine.json, name, collection, named(collection, policy)[name]))
 
 
 def remove_all(engine: Engine, collection: int) -> None:
     """Remove the indexes of a collection that is no more. In `writing()`."""
     for name in sorted(engine.indexes(collection)):
-        engine.define(engine.json.drop_index(name))
+        engine.define(drop_index(name))

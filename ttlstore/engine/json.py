@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import Literal, Protocol
 
 from ttlstore.errors import StoreFailed
+from ttlstore.schema import documents
 
 Path = tuple[str | int, ...]
 """From the document down: names of properties and positions in arrays."""
@@ -21,6 +22,15 @@ def is_short(path: Path) -> bool:
     return sum(len(part) + 1 if isinstance(part, str) else 10 for part in path) <= MAX_PATH and all(
         isinstance(part, str) or 0 <= part <= MAX_POSITION for part in path
     )
+
+
+def is_text(name: str) -> bool:
+    """Whether a database can hold the name: not if it has half a surrogate pair."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 Operator = Literal["=", "<>", "<", "<=", ">", ">="]
@@ -88,8 +98,14 @@ class Json(Protocol):
     def gather(self, index: str, collection: int, condition: str) -> tuple[str, str]:
         """What to use, and a condition that means the same, for rows in another order than that of the index."""
 
-    def create_index(self, name: str, collection: int, paths: tuple[Path, ...]) -> str:
-        """The statement that makes an index over the keys of the paths, for documents of one collection alone."""
 
-    def drop_index(self, name: str) -> str:
-        """The statement that removes an index."""
+def create_index(json: Json, name: str, collection: int, paths: tuple[Path, ...]) -> str:
+    """The statement that makes an index over the keys of the paths, for documents of one collection alone."""
+    keys = ", ".join(key for path in paths for key in json.keys(path))
+    # Not with collection_id as its first column: then every document of the store would be in it.
+    return f"CREATE INDEX {name} ON {documents.name} ({keys}) WHERE collection_id = {collection:d}"
+
+
+def drop_index(name: str) -> str:
+    """The statement that removes an index."""
+    return f"DROP INDEX IF EXISTS {name}"

@@ -1,7 +1,8 @@
 """Connections to PostgreSQL: a few that all threads take in turn, and one of its own for a thread in a transaction.
 
 Not one for each thread: a server with a hundred threads would hold a hundred connections, and most of them idle. Not
-psycopg_pool: taking a connection costs several times what it does here, and its threads do not survive a fork.
+psycopg_pool, though it is as fast: its threads do not survive a fork, and it hands out a connection that was lost while
+nobody used it, or asks the server each time whether it is there.
 """
 
 import os

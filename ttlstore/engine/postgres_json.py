@@ -9,7 +9,7 @@ the two characters 1 and 1, and the character 1 is 1 and 2. That keeps the order
 
 from functools import lru_cache
 
-from ttlstore.engine.json import Operator, Path, Rank, is_short
+from ttlstore.engine.json import Operator, Path, Rank, is_short, is_text
 from ttlstore.engine.postgres_values import FIRST_INEXACT, PAST_INTEGERS
 from ttlstore.schema import documents
 
@@ -41,7 +41,7 @@ class PostgresJson:
     placeholder: str = "%s"
 
     def reaches(self, path: Path) -> bool:
-        return is_short(path) and all(isinstance(part, int) or _is_text(part) for part in path)
+        return is_short(path) and all(isinstance(part, int) or is_text(part) for part in path)
 
     def is_a(self, path: Path, ranks: tuple[Rank, ...], *, indexed: bool) -> str:
         return f"{self._keys(path)[0]} IN ({', '.join(f'{rank:d}' for rank in ranks)})"
@@ -85,22 +85,6 @@ class PostgresJson:
 
     def gather(self, index: str, collection: int, condition: str) -> tuple[str, str]:
         return "", condition
-
-    def create_index(self, name: str, collection: int, paths: tuple[Path, ...]) -> str:
-        keys = ", ".join(key for path in paths for key in self._keys(path))
-        # Not with collection_id as its first column: then every document of the store would be in it.
-        return f"CREATE INDEX {name} ON {documents.name} ({keys}) WHERE collection_id = {collection:d}"
-
-    def drop_index(self, name: str) -> str:
-        return f"DROP INDEX IF EXISTS {name}"
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _step(part: str | int) -> str:

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import orjson
 
-from ttlstore.engine.json import Operator, Path, Rank, is_short
+from ttlstore.engine.json import Operator, Path, Rank, is_short, is_text
 from ttlstore.schema import IN_ORDER, documents
 
 _BODY = documents.c.body.name  # without the table, which the expressions of an index may not name
@@ -37,7 +37,7 @@ class SqliteJson:
 
     def reaches(self, path: Path) -> bool:
         # Not every version of SQLite finds a name with a quotation mark in it.
-        return is_short(path) and all(isinstance(part, int) or ('"' not in part and _is_text(part)) for part in path)
+        return is_short(path) and all(isinstance(part, int) or ('"' not in part and is_text(part)) for part in path)
 
     def is_a(self, path: Path, ranks: tuple[Rank, ...], *, indexed: bool) -> str:
         if indexed:
@@ -98,22 +98,6 @@ class SqliteJson:
         # as long.
         places = f"SELECT seq FROM documents INDEXED BY {index} WHERE collection_id = {collection:d} AND {condition}"
         return "NOT INDEXED", f"{documents.name}.seq IN ({places})"
-
-    def create_index(self, name: str, collection: int, paths: tuple[Path, ...]) -> str:
-        keys = ", ".join(key for path in paths for key in self._keys(path))
-        # Not with collection_id as its first column: then every document of the store would be in it.
-        return f"CREATE INDEX {name} ON {documents.name} ({keys}) WHERE collection_id = {collection:d}"
-
-    def drop_index(self, name: str) -> str:
-        return f"DROP INDEX IF EXISTS {name}"
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 @lru_cache(maxsize=CACHED_PATHS)
