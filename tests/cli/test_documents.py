@@ -56,7 +56,7 @@ def test_get_of_a_document_that_is_not_there_is_exit_code_1(db: str, run: Run) -
 def test_get_expiry_shows_why_and_when(db: str, run: Run) -> None:
     run("put", db, "carts", CART)
     shown = run("get", db, "carts", "c1", "--expiry").stdout
-    assert "expires 3600 s after its last write, by its collection's default" in shown
+    assert "expires 1h after its last write, by its collection's default" in shown
     assert "59m 59s" in shown
 
 
@@ -90,7 +90,7 @@ def test_a_patch_that_does_not_apply_is_refused(db: str, run: Run) -> None:
 
 def test_touch_says_how_long_the_document_lives_now(db: str, run: Run) -> None:
     run("put", db, "carts", CART)
-    assert run("touch", db, "carts", "c1").stdout.startswith("touched 'c1': it expires 3600 s after its last write")
+    assert run("touch", db, "carts", "c1").stdout.startswith("touched 'c1': it expires 1h after its last write")
     run("touch", db, "carts", "c9", code=1)
 
 

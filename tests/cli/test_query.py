@@ -39,7 +39,7 @@ def test_a_table_ends_at_a_thousand_rows_and_says_so(orders: str, run: Run) -> N
     found = run("query", orders, "carts", "SELECT * FROM c")
     assert len(found.stdout.splitlines()) == 2 + 1000
     assert found.stderr.startswith("the first 1,000 results in ")
-    assert found.stderr.endswith(", and there are more: --format jsonl prints them all\n")
+    assert found.stderr.endswith(", and there are more: see --format jsonl\n")
     assert run("query", orders, "carts", "SELECT TOP 1000 * FROM c").stderr.startswith("1,000 results in ")
     assert len(run("query", orders, "carts", "true", "--format", "jsonl").stdout.splitlines()) == 1001
 

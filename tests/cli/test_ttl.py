@@ -83,3 +83,7 @@ def test_the_store_may_be_left_out(db: str, run: Run, monkeypatch: pytest.Monkey
     assert run("ttl", "carts").stdout.startswith("1h:")
     run("ttl", "carts", "2h", "--yes")
     assert run("ttl", db, "carts").stdout.startswith("2h:")
+
+
+def test_a_change_to_what_is_set_already_is_none(db: str, run: Run) -> None:
+    assert run("ttl", db, "carts", "1h").stdout == "'carts': TTL 1h as before, so nothing changes\n"

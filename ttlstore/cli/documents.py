@@ -8,7 +8,7 @@ import click
 from ttlstore.cli.opening import opened
 from ttlstore.cli.output import show_document, show_facts
 from ttlstore.cli.params import TTL, at_option, collection_argument, complete_file, partition_option, store_command
-from ttlstore.cli.times import format_left, format_time
+from ttlstore.cli.times import format_left, format_time, in_words
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ def get_command(db: str, collection: str, id: str, partition: Any, expiry: bool,
             show_document(documents.read(id, partition=partition))
             return
         found = documents.expiry(id, partition=partition)
-    facts = {"why": found.reason}
+    facts = {"why": in_words(found)}
     if found.expires_at is not None:
         facts |= {"expires at": format_time(found.expires_at), "time left": format_left(found.seconds_left)}
     show_facts(facts)
@@ -116,7 +116,7 @@ def touch_command(db: str, collection: str, id: str, partition: Any) -> None:
         documents = store.collection(collection)
         documents.touch(id, partition=partition)
         found = documents.expiry(id, partition=partition)
-    click.echo(f"touched {id!r}: it {found.reason}")
+    click.echo(f"touched {id!r}: it {in_words(found)}")
 
 
 @store_command("delete")

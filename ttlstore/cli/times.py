@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime
 
 from ttlstore.errors import shown
-from ttlstore.ttl import MAX_TTL, NEVER
+from ttlstore.ttl import MAX_TTL, NEVER, Expiry
 
 UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}  # in seconds, largest first
 
@@ -66,6 +66,11 @@ def parse_ttl(text: str) -> int:
         return _parse_life(text)
     except ValueError as error:
         raise ValueError(f"a ttl is never or a duration: {error}") from None
+
+
+def in_words(expiry: Expiry) -> str:
+    """Why a document expires or does not, with the time as people read it."""
+    return re.sub(r"\b(\d+) s\b", lambda found: format_duration(int(found[1])), expiry.reason)
 
 
 def parse_default_ttl(text: str) -> int | None:

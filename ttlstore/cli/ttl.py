@@ -44,6 +44,9 @@ def ttl_command(db: str, collection: str, setting: int | Unset | None, dry_run: 
         if setting is UNSET:
             click.echo(_in_words(documents.default_ttl))
             return
+        if setting == documents.default_ttl:
+            click.echo(f"{collection!r}: TTL {format_default_ttl(setting)} as before, so nothing changes")
+            return
         preview = documents.preview_ttl(setting)
         click.echo(_change(preview), err=not dry_run)
         if dry_run:
