@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ttlstore.cli.opening import opened
-from ttlstore.cli.output import TABLE_ROWS, BEYOND_TABLES, Record, counted, format_option, json_text, show
+from ttlstore.cli.output import BEYOND_TABLES, TABLE_ROWS, Record, counted, format_option, json_text, show
 from ttlstore.cli.params import PARAMETER, at_option, collection_argument, partition_option, store_command
 from ttlstore.cli.table import RightAligned, Wrapped
 
