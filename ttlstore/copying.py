@@ -9,7 +9,7 @@ from ttlstore import store as stores
 from ttlstore.collection import Collection
 from ttlstore.document import decode, encode, parse_pointer
 from ttlstore.engine import Progress
-from ttlstore.errors import CollectionExists
+from ttlstore.errors import CannotOpen, CollectionExists
 from ttlstore.statements import Values
 from ttlstore.store import Store
 from ttlstore.ttl import Clock, present
@@ -40,13 +40,16 @@ def copy(
     over, and what is newer there is left: a copy that was interrupted goes on where it stopped, and one that is made
     again brings over what has changed. What was deleted from the source meanwhile stays in the target.
 
-    Raises CollectionExists where the target has a collection with other settings, and what opening raises.
+    Raises CollectionExists where the target has a collection with other settings, CannotOpen where it is the
+    source itself, and what opening raises.
     """
     with (
         stores.open(source, clock=clock, read_only=True) as here,
         # By the clock of the source: the target's own is asked for no time, least of all for that of the last write.
         stores.open(target, clock=here.now, vacuum=False) as there,
     ):
+        if os.fspath(source) == os.fspath(target) or _same_file(here.name, there.name):
+            raise CannotOpen(f"{there.name} is the store itself: name another place to copy it to")
         total = here.stats().live_documents
         documents = written = 0
         collections = here.list_collections()
@@ -59,6 +62,10 @@ def copy(
     return Copied(len(collections), documents, written)
 
 
+def _same_file(one: str, other: str) -> bool:
+    return os.path.isfile(one) and os.path.isfile(other) and os.path.samefile(one, other)
+
+
 def _counterpart(collection: Collection, there: Store) -> Collection:
     """The collection of the same name, with the same settings."""
     settings = {
@@ -66,7 +73,10 @@ def _counterpart(collection: Collection, there: Store) -> Collection:
         "default_ttl": collection.default_ttl,
         "indexing": collection.indexing,
     }
-    found = there.ensure_collection(collection.name, **settings)  # type: ignore[arg-type]  # each is of its own type
+    try:
+        return there.create_collection(collection.name, **settings)  # type: ignore[arg-type]  # each is of its own type
+    except CollectionExists:
+        found = there.collection(collection.name)
     for name in ("partition_key", "default_ttl"):
         if getattr(found, name) != settings[name]:
             raise CollectionExists(

@@ -52,7 +52,9 @@ def encode(document: Document, partition_path: tuple[str, ...], *, make_id: bool
     if make_id and "id" not in document:
         document = {"id": str(uuid.uuid4()), **document}
     body, copy = to_json(document)
-    id = check_id(copy.get("id"))
+    if "id" not in copy:
+        raise InvalidDocument(f"the document has no id: it needs one, a string, got {shown(document)}")
+    id = check_id(copy["id"])
     partition = "" if partition_path == ("id",) else partition_of(copy, partition_path)
     return Encoded(id, partition, ttl, body), copy
 

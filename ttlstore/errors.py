@@ -81,7 +81,7 @@ class SchemaTooNew(TtlStoreError):
 
 
 class RevisionNotFound(TtlStoreError, LookupError):
-    """This version of ttlstore has no migration of this name."""
+    """This version of ttlstore has no migration of this name, or none in this direction."""
 
 
 class StoreBusy(TtlStoreError, TimeoutError):

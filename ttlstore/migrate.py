@@ -1,5 +1,6 @@
 """Bring a store's schema to a revision, by the migrations that come with the package."""
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,7 +30,7 @@ def ensure_schema(engine: Engine, *, migrate: bool) -> None:
     if not migrate:
         raise SchemaOutdated(
             f"{engine.name} has schema {revision or 'none'} and this version of ttlstore needs {HEAD}: run "
-            f"'ttlstore migrate upgrade {engine.name}', or open it with migrate=True"
+            f"'ttlstore migrate upgrade {engine.name}'"
         )
     upgrade(engine)
 
@@ -113,6 +114,14 @@ def current(target: str) -> Standing:
         return _standing(engine)
 
 
+def planned(target: str, revision: str, *, direction: Direction) -> Standing:
+    """Where a store stands that could be brought to a revision. Raises what doing it would."""
+    _check_revision(revision)
+    with _connected(target, create=False) as engine:
+        _check_direction(engine, revision, direction)
+        return _standing(engine)
+
+
 def change(target: str, revision: str, *, direction: Direction) -> tuple[Standing, Standing]:
     """Bring a store to a revision, as one transaction. Returns where it stood, and where it stands.
 
@@ -123,7 +132,7 @@ def change(target: str, revision: str, *, direction: Direction) -> tuple[Standin
     _check_revision(revision)
     with _connected(target, create=False) as engine:
         with engine.migrating() as connection:
-            _require_known(engine)
+            _check_direction(engine, revision, direction)
             before = _standing(engine)
             getattr(command, direction)(config(connection), revision)
         return before, _standing(engine)
@@ -134,12 +143,16 @@ def _standing(engine: Engine) -> Standing:
 
 
 def script(target: str, revision: str, *, direction: Direction) -> str:
-    """The SQL that would bring a store to a revision. Changes nothing. Raises RevisionNotFound or SchemaTooNew."""
+    """The SQL that would bring a store to a revision, or make one where none is. Changes nothing.
+
+    Raises RevisionNotFound or SchemaTooNew.
+    """
     from alembic import command
 
     _check_revision(revision)
-    with _connected(target, create=False) as engine:
-        _require_known(engine)
+    is_new = direction == "upgrade" and "://" not in target and not os.path.lexists(target)
+    with _connected(":memory:" if is_new else target, create=False) as engine:
+        _check_direction(engine, revision, direction)
         present = engine.revision() or "base"
         alembic = config()
         alembic.attributes.update(dialect=engine.dialect, script_begins=engine.script_begins)
@@ -168,3 +181,16 @@ def _check_revision(revision: str) -> None:
     if revision not in ("head", "base") and not is_known(revision):
         known = ", ".join(known.name for known in history())
         raise RevisionNotFound(f"there is no revision {shown(revision)}: it is head, base or one of {known}")
+
+
+def _check_direction(engine: Engine, revision: str, direction: Direction) -> None:
+    _require_known(engine)
+    newest_first = [*(known.name for known in history()), "base"]
+    here = newest_first.index(engine.revision() or "base")
+    there = newest_first.index(HEAD if revision == "head" else revision)
+    if (there > here) if direction == "upgrade" else (there < here):
+        way, back = ("up", "downgrade") if direction == "upgrade" else ("down", "upgrade")
+        raise RevisionNotFound(
+            f"no way {way} leads from {newest_first[here]}, where {engine.name} stands, to {newest_first[there]}: "
+            f"{back} it instead"
+        )

@@ -41,6 +41,7 @@ from ttlstore.unset import UNSET, Unset
 from ttlstore.vacuum import Vacuum, VacuumPolicy, VacuumReport
 
 MAX_NAME_BYTES = 255  # of a collection's name, in UTF-8
+NAMED_COLLECTIONS = 8  # at most, to whoever named one that is not there
 CHECKED_ROWS = 500  # read at a time by check()
 
 
@@ -188,8 +189,13 @@ class Store:
         """The collection. Raises CollectionNotFound."""
         settings = self._find(name)
         if settings is None:
-            raise CollectionNotFound(f"there is no collection {shown(name)} in {self._engine.name}")
+            raise CollectionNotFound(f"there is no collection {shown(name)} in {self._engine.name}{self._named()}")
         return self._collection(settings)
+
+    def _named(self) -> str:
+        """The collections that are there, for whoever named one that is not; nothing where they are many."""
+        names = [shown(collection.name) for collection in self.list_collections()]
+        return f": it has {', '.join(names)}" if 0 < len(names) <= NAMED_COLLECTIONS else ""
 
     def list_collections(self) -> list[Collection]:
         """All collections, by name."""
@@ -316,6 +322,11 @@ class Store:
         target = os.fsdecode(path)
         if os.path.lexists(target):
             raise CannotOpen(f"{target} is there already: a backup needs a new file")
+        folder = os.path.dirname(target) or os.curdir
+        if not os.path.isdir(folder):
+            raise CannotOpen(f"{target} cannot be made: there is no folder {folder}")
+        if not os.access(folder, os.W_OK):
+            raise CannotOpen(f"{target} cannot be made: the folder cannot be written")
         # The name appears once the copy is whole. Until then another, which no other backup has.
         unfinished = f"{target}.{secrets.token_hex(4)}.unfinished"
         try:

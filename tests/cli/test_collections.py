@@ -45,9 +45,27 @@ def test_create_of_a_collection_that_is_there_is_refused(db: str, run: Run) -> N
     assert run("create", db, "carts", code=1).stderr == "Error: there is a collection 'carts' in app.db already\n"
 
 
+def test_a_life_of_no_time_is_no_setting(db: str, run: Run) -> None:
+    refused = run("create", db, "x", "--ttl", "0", code=2).stderr
+    assert "a document lives for 1 second at least" in " ".join(refused.split())
+    run("ttl", db, "carts", "0s", code=2)
+
+
+def test_an_index_that_is_there_is_not_added_again(db: str, run: Run) -> None:
+    run("index", "add", db, "carts", "/n")
+    refused = run("index", "add", db, "carts", "/n", code=1).stderr
+    assert refused == "Error: there is an index on /n in 'carts' already\n"
+
+
+def test_the_mode_without_indexes_asks_to_remove_them_first(db: str, run: Run) -> None:
+    run("create", db, "notes")
+    run("index", "add", db, "notes", "/n")
+    refused = run("index", "mode", db, "notes", "none", code=1).stderr
+    assert refused == "Error: mode none has no indexes: remove those of 'notes' first, /n\n"
+
+
 def test_create_refuses_what_is_no_setting(db: str, run: Run) -> None:
     assert "off, on (no default) or a duration" in run("create", db, "x", "--ttl", "maybe", code=2).stderr
-    assert "got 0" in run("create", db, "x", "--ttl", "0", code=1).stderr
 
 
 def test_drop_asks_first_and_says_how_much_there_is(db: str, run: Run) -> None:
@@ -60,7 +78,8 @@ def test_drop_asks_first_and_says_how_much_there_is(db: str, run: Run) -> None:
 
 
 def test_drop_without_anyone_to_ask_drops_nothing(db: str, run: Run) -> None:
-    run("drop", db, "carts", stdin="", code=1)
+    refused = run("drop", db, "carts", stdin="", code=1).stderr
+    assert refused.endswith("\nError: nobody is there to answer: pass --yes to do it unasked\n")
     run("ls", db, "carts")
 
 

@@ -1,6 +1,7 @@
 """Moving a store by the command line."""
 
 import json
+import os
 
 import pytest
 
@@ -17,7 +18,7 @@ def test_a_store_moves_to_postgresql_and_back_with_the_life_of_its_documents(
     run("put", db, "moving", '{"id": "a", "n": 1}')
     clock.advance(600)
     assert "copied" in run("copy", db, postgres_url).stdout
-    assert "; 0 were not there yet" in run("copy", db, postgres_url).stdout
+    assert ", 0 of them new or changed" in run("copy", db, postgres_url).stdout
     assert "copied" in run("copy", postgres_url, "back.db").stdout
     for store in (db, postgres_url, "back.db"):
         assert json.loads(run("get", store, "moving", "a").stdout)["n"] == 1
@@ -32,4 +33,10 @@ def test_an_interrupted_copy_says_that_it_can_go_on(db: str, run: Run, monkeypat
         raise KeyboardInterrupt
 
     monkeypatch.setattr(copying, "copy", interrupted)
-    assert "3 documents are in the target; start it again" in run("copy", db, "copy.db", code=130).stderr
+    assert "3 documents in the target; start it again" in run("copy", db, "copy.db", code=130).stderr
+
+
+@pytest.mark.parametrize("target", ["app.db", "./app.db", "sqlite:///app.db", "link.db"])
+def test_a_store_is_not_copied_onto_itself(db: str, run: Run, target: str) -> None:
+    os.symlink(db, "link.db")
+    assert "is the store itself: name another place" in run("copy", db, target, code=1).stderr

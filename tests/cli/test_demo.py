@@ -35,5 +35,18 @@ def test_the_demo_leaves_nothing_behind(tmp_path: Path, run: Run, monkeypatch: p
     monkeypatch.setattr(demo, "time", SimpleNamespace(time=clock, sleep=clock.advance))
     done = run("demo")
     assert "carts/touched is gone" in done.stdout
+    assert "1 document before, 3 after" in done.stdout
+    assert done.stdout.endswith("The file of this tour is removed.\n")
     assert done.stderr == ""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_tour_says_what_happens_on_a_terminal_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # by which rich takes it for a terminal
+    clock = FakeClock()
+    Tour(str(tmp_path / "demo.db"), clock, clock.advance).run()
+    tour = capsys.readouterr().out
+    assert "\x1b[" in tour
+    assert "carts/touched is touched: its countdown starts again" in tour

@@ -1,6 +1,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 import ttlstore
 from tests.cli.conftest import Run
 
@@ -44,7 +46,7 @@ def test_put_of_something_that_is_neither_json_nor_a_file_says_so(db: str, run: 
 
 def test_put_of_an_invalid_document_names_the_value_and_the_rule(db: str, run: Run) -> None:
     assert run("put", db, "carts", '{"id": ""}', code=1).stderr == "Error: id must not be empty\n"
-    assert "got 0" in run("put", db, "carts", CART, "--ttl", "0", code=1).stderr
+    assert "got 0" in run("put", db, "carts", '{"id": "c1", "ttl": 0}', code=1).stderr
 
 
 def test_get_of_a_document_that_is_not_there_is_exit_code_1(db: str, run: Run) -> None:
@@ -54,7 +56,7 @@ def test_get_of_a_document_that_is_not_there_is_exit_code_1(db: str, run: Run) -
 def test_get_expiry_shows_why_and_when(db: str, run: Run) -> None:
     run("put", db, "carts", CART)
     shown = run("get", db, "carts", "c1", "--expiry").stdout
-    assert "expires 3600 s after its last write, by its collection's default" in shown
+    assert "expires 1h after its last write, by its collection's default" in shown
     assert "59m 59s" in shown
 
 
@@ -88,7 +90,7 @@ def test_a_patch_that_does_not_apply_is_refused(db: str, run: Run) -> None:
 
 def test_touch_says_how_long_the_document_lives_now(db: str, run: Run) -> None:
     run("put", db, "carts", CART)
-    assert run("touch", db, "carts", "c1").stdout.startswith("touched 'c1': it expires 3600 s after its last write")
+    assert run("touch", db, "carts", "c1").stdout.startswith("touched 'c1': it expires 1h after its last write")
     run("touch", db, "carts", "c9", code=1)
 
 
@@ -106,3 +108,37 @@ def test_a_partition_is_read_as_json_or_else_as_text(db: str, run: Run) -> None:
     for text, customer in (("anna", "anna"), ("5", 5), ("null", None)):
         assert json.loads(run("get", db, "orders", "o1", "--partition", text).stdout)["customer"] == customer
     assert "partitioned by /customer" in run("get", db, "orders", "o1", code=1).stderr
+
+
+def test_a_document_without_an_id_is_refused_as_such(db: str, run: Run) -> None:
+    assert "the document has no id: it needs one" in run("put", db, "carts", '{"n": 1}', code=1).stderr
+    assert "record 1: the document has no id" in run("import", db, "carts", stdin='{"n": 1}\n', code=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "expected"),
+    [
+        ("put", "[1]", "a document is a JSON object such as "),
+        ("put", '"c1"', "a document is a JSON object such as "),
+        ("patch", '{"op": "remove", "path": "/a"}', "a patch is a JSON list such as "),
+    ],
+)
+def test_json_of_another_kind_is_not_taken_for_a_file(
+    db: str, run: Run, command: str, given: str, expected: str
+) -> None:
+    id = ("c1",) if command == "patch" else ()
+    refused = run(command, db, "carts", *id, given, code=1).stderr
+    assert expected in refused
+    assert "and the argument is something else" in refused
+    assert "and stdin is something else" in run(command, db, "carts", *id, "-", stdin=given, code=1).stderr
+
+
+@pytest.mark.parametrize("ttl", ["0", "bad"])
+def test_a_ttl_that_is_none_is_wrong_usage_and_says_what_there_is(db: str, run: Run, ttl: str) -> None:
+    refused = run("put", db, "carts", '{"id": "c1"}', "--ttl", ttl, code=2).stderr
+    assert "a ttl is never or a duration" in " ".join(refused.split())
+
+
+def test_a_partition_that_is_missing_is_asked_for_by_its_option(db: str, run: Run) -> None:
+    run("create", db, "orders", "--partition-key", "/customer")
+    assert run("get", db, "orders", "1", code=1).stderr.endswith("pass --partition\n")

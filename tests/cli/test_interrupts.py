@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.conftest import Run
 from ttlstore import Collection, Store
+from ttlstore.cli.asking import confirm
 
 
 def ended_while(python: str) -> tuple[int, str]:
@@ -76,3 +77,9 @@ def test_a_command_that_is_interrupted_says_what_was_done(
     monkeypatch.setattr(owner, verb.__name__, interrupt)
     assert run(command[0], db, *command[1:], stdin='{"id": "a"}\n', code=130).stderr == f"\n{told}\n"
     assert [path.name for path in Path().iterdir() if path.name.startswith(("copy", "out"))] == []
+
+
+def test_ctrl_c_at_a_question_is_an_interruption_and_no_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("click.termui.visible_prompt_func", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        confirm("Drop it?")

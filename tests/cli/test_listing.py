@@ -61,3 +61,10 @@ def test_what_a_document_contains_cannot_control_the_terminal(db: str, run: Run)
     assert r"\x1b[31mred\x9b" in shown
     assert "[bold]" in shown
     assert "\x1b" not in shown
+
+
+def test_a_collection_that_is_not_there_is_answered_with_those_that_are(db: str, run: Run) -> None:
+    assert run("ls", db, "cart", code=1).stderr == "Error: there is no collection 'cart' in app.db: it has 'carts'\n"
+    for number in range(10):
+        run("create", db, f"c{number}")
+    assert run("ls", db, "cart", code=1).stderr == "Error: there is no collection 'cart' in app.db\n"

@@ -1,4 +1,5 @@
 import sqlite3
+from pathlib import Path
 
 from tests.cli.conftest import Run
 from ttlstore.schema import HEAD
@@ -72,3 +73,26 @@ def test_sql_changes_nothing(db: str, run: Run) -> None:
     assert script.startswith("BEGIN;")
     assert script.endswith("COMMIT;\n")
     assert run("migrate", "current", db).stdout == f"{HEAD} (head)\n"
+
+
+def test_a_migration_that_changes_nothing_says_so(db: str, run: Run) -> None:
+    assert run("migrate", "upgrade", db).stdout == f"app.db is at {HEAD} (head) already\n"
+    assert run("migrate", "downgrade", db, "head", "--yes").stdout == f"app.db is at {HEAD} (head) already\n"
+
+
+def test_a_migration_in_the_wrong_direction_is_refused(db: str, run: Run) -> None:
+    refused = run("migrate", "upgrade", db, "base", code=1).stderr
+    assert refused == f"Error: no way up leads from {HEAD}, where app.db stands, to base: downgrade it instead\n"
+    run("migrate", "downgrade", db, "base", "--yes")
+    refused = run("migrate", "downgrade", db, "0001", code=1).stderr  # before it asks
+    assert refused == "Error: no way down leads from base, where app.db stands, to 0001: upgrade it instead\n"
+
+
+def test_the_sql_for_a_store_that_is_not_there_makes_one(db: str, run: Run) -> None:
+    script = run("migrate", "upgrade", "new.db", "--sql").stdout
+    assert not Path("new.db").exists()
+    by_hand = sqlite3.connect("new.db", isolation_level=None)
+    by_hand.executescript(script)
+    by_hand.close()
+    assert run("migrate", "current", "new.db").stdout == f"{HEAD} (head)\n"
+    assert run("check", "new.db").stdout == "new.db is sound\n"

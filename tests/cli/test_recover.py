@@ -35,7 +35,7 @@ def test_the_list_stops_at_its_limit_and_says_so(expired: str, run: Run) -> None
 def test_what_is_brought_back_starts_a_new_life(expired: str, run: Run) -> None:
     back = run("recover", expired, "carts", "a", "b")
     assert back.stdout.splitlines()[0] == (
-        "recovered 'a': it expires 3600 s after its last write, by its collection's default"
+        "recovered 'a': it expires 1h after its last write, by its collection's default"
     )
     assert json.loads(run("get", expired, "carts", "a").stdout)["items"] == ["a"]
     assert "1h 0m" in run("get", expired, "carts", "b", "--expiry").stdout

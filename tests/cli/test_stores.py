@@ -88,6 +88,11 @@ def test_backup_makes_a_store_with_the_same_documents(db: str, run: Run) -> None
     assert run("get", "copy.db", "carts", "c1").stdout == run("get", db, "carts", "c1").stdout
 
 
+def test_a_backup_that_cannot_be_made_names_the_file_and_the_folder(db: str, run: Run) -> None:
+    refused = run("backup", db, "nowhere/b.db", code=1).stderr
+    assert refused == "Error: nowhere/b.db cannot be made: there is no folder nowhere\n"
+
+
 def test_backup_overwrites_nothing(db: str, run: Run) -> None:
     Path("copy.db").write_text("precious")
     assert "copy.db is there already" in run("backup", db, "copy.db", code=1).stderr

@@ -11,6 +11,7 @@ from importlib import import_module
 
 import click
 
+from ttlstore.cli.output import message
 from ttlstore.errors import TtlStoreError
 from ttlstore.start import INTERRUPTED
 
@@ -97,7 +98,7 @@ class Cli(click.Group):
                 raise
             if not isinstance(error, TtlStoreError):
                 _drop_output()  # a full disk, as a rule
-            raise click.ClickException(str(error)) from error
+            raise click.ClickException(message(error)) from error
         return result
 
 

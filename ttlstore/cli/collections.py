@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ttlstore.cli.asking import confirm
 from ttlstore.cli.opening import opened
 from ttlstore.cli.output import Record, counted, format_bytes, format_option, show
 from ttlstore.cli.params import DEFAULT_TTL, collection_argument, store_command, yes_option
@@ -123,6 +124,6 @@ def drop_command(db: str, collection: str, yes: bool) -> None:
     with opened(db) as store:
         documents = counted(store.collection(collection).count(), "document")
         if not yes:
-            click.confirm(f"Drop {collection!r} and its {documents}?", abort=True, err=True)
+            confirm(f"Drop {collection!r} and its {documents}?")
         store.delete_collection(collection)
     click.echo(f"dropped {collection!r} with {documents}")

@@ -35,8 +35,8 @@ def copy_command(db: str, target: str) -> None:
             copied = copying.copy(db, target, clock=opening.clock, progress=tell)
     except KeyboardInterrupt:
         again = "start it again, and it goes on from there"
-        raise interrupted(f"{counted(done, 'document')} are in the target; {again}") from None
+        raise interrupted(f"{counted(done, 'document')} in the target; {again}") from None
     click.echo(
-        f"copied {counted(copied.documents, 'document')} in {counted(copied.collections, 'collection')}; "
-        f"{copied.written:,} were not there yet"
+        f"copied {counted(copied.documents, 'document')} in {counted(copied.collections, 'collection')}, "
+        f"{copied.written:,} of them new or changed"
     )

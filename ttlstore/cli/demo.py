@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ttlstore.cli.output import console
+from ttlstore.cli.output import console, counted
 from ttlstore.cli.table import Wrapped, table
 from ttlstore.cli.times import format_default_ttl, format_left, format_time
 from ttlstore.errors import DocumentNotFound
@@ -44,6 +44,7 @@ def demo_command() -> None:
     """
     with tempfile.TemporaryDirectory(prefix="ttlstore-demo-") as folder:
         Tour(os.path.join(folder, "demo.db"), time.time, time.sleep).run()
+    click.echo("\nThe file of this tour is removed.")
 
 
 class Tour:
@@ -88,17 +89,17 @@ class Tour:
     def _watch(self, store: "Store") -> None:
         self._heading(f"3. Watch: now it is {format_time(self._clock())}")
         if not self._console.is_terminal:
-            for _ in self._frames(store, self._say):
+            for _ in self._frames(store):
                 pass
             self._console.print(self._picture(store, WATCHED_SECONDS))
             return
         from rich.live import Live
 
         with Live(console=self._console, auto_refresh=False) as live:
-            for seconds in self._frames(store, lambda line: None):
+            for seconds in self._frames(store):
                 live.update(self._picture(store, seconds), refresh=True)
 
-    def _frames(self, store: "Store", announce: Callable[[str], None]) -> Iterator[float]:
+    def _frames(self, store: "Store") -> Iterator[float]:
         """Let the time pass, frame by frame, and tell what happens at the moment it does."""
         start = self._clock()
         there = set(self._reasons)
@@ -107,11 +108,11 @@ class Tour:
             if not touched and seconds >= TOUCHED_AFTER_SECONDS:
                 store.collection(TOUCHED[0]).touch(TOUCHED[1])
                 touched = True
-                announce(f"   {seconds:4.1f} s  {'/'.join(TOUCHED)} is touched: its countdown starts again")
+                self._say(f"   {seconds:4.1f} s  {'/'.join(TOUCHED)} is touched: its countdown starts again")
             for name, id in sorted(there):
                 if id not in store.collection(name):
                     there.remove((name, id))
-                    announce(f"   {seconds:4.1f} s  {name}/{id} is gone: it {self._reasons[name, id]}")
+                    self._say(f"   {seconds:4.1f} s  {name}/{id} is gone: it {self._reasons[name, id]}")
             yield seconds
             self._sleep(FRAME_SECONDS)
 
@@ -142,10 +143,9 @@ class Tour:
             collection = store.collection(name)
             before = len(collection)
             collection.configure(default_ttl=default_ttl)
-            setting = format_default_ttl(default_ttl)
-            self._say(
-                f"   {name}: TTL {setting:<4} {before} documents before, {len(collection)} after, no row rewritten"
-            )
+            setting = f"{name}: TTL {format_default_ttl(default_ttl):<4}"
+            change = f"{counted(before, 'document')} before, {len(collection)} after"
+            self._say(f"   {setting} {change}, no row rewritten")
 
     def _say_what_next(self) -> None:
         self._heading("Try next")

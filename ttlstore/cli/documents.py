@@ -1,14 +1,22 @@
 """Commands on one document."""
 
 import sys
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from ttlstore.cli.opening import opened
 from ttlstore.cli.output import show_document, show_facts
 from ttlstore.cli.params import TTL, at_option, collection_argument, complete_file, partition_option, store_command
-from ttlstore.cli.times import format_left, format_time
+from ttlstore.cli.times import format_left, format_time, in_words
+
+T = TypeVar("T")
+
+# What a value of the kind is for, and how it looks.
+EXPECTED: dict[type, tuple[str, str]] = {
+    dict: ("a document", 'a JSON object such as {"id": "c1"}'),
+    list: ("a patch", 'a JSON list such as [{"op": "remove", "path": "/a"}]'),
+}
 
 id_argument = click.argument("id", help="The document's id.")
 
@@ -34,7 +42,7 @@ def get_command(db: str, collection: str, id: str, partition: Any, expiry: bool,
             show_document(documents.read(id, partition=partition))
             return
         found = documents.expiry(id, partition=partition)
-    facts = {"why": found.reason}
+    facts = {"why": in_words(found)}
     if found.expires_at is not None:
         facts |= {"expires at": format_time(found.expires_at), "time left": format_left(found.seconds_left)}
     show_facts(facts)
@@ -60,8 +68,8 @@ def put_command(db: str, collection: str, document: str | None, ttl: int | None)
       ttlstore put app.db carts cart.json
       curl https://example.com/cart.json | ttlstore put app.db carts
     """
-    given = read_json(document, "a document", "{")
-    if ttl is not None and isinstance(given, dict):
+    given = read_json(document, dict)
+    if ttl is not None:
         given["ttl"] = ttl
     with opened(db) as store:
         show_document(store.collection(collection).upsert(given))
@@ -88,7 +96,7 @@ def patch_command(db: str, collection: str, id: str, operations: str | None, par
       ttlstore patch app.db carts c1 '[{"op": "set", "path": "/ttl", "value": -1}]'
       ttlstore patch app.db carts c1 changes.json
     """
-    given = read_json(operations, "a patch", "[")
+    given = read_json(operations, list)
     with opened(db) as store:
         show_document(store.collection(collection).patch(id, given, partition=partition))
 
@@ -108,7 +116,7 @@ def touch_command(db: str, collection: str, id: str, partition: Any) -> None:
         documents = store.collection(collection)
         documents.touch(id, partition=partition)
         found = documents.expiry(id, partition=partition)
-    click.echo(f"touched {id!r}: it {found.reason}")
+    click.echo(f"touched {id!r}: it {in_words(found)}")
 
 
 @store_command("delete")
@@ -127,16 +135,17 @@ def delete_command(db: str, collection: str, id: str, partition: Any) -> None:
     click.echo(f"deleted {id!r} from {collection!r}")
 
 
-def read_json(given: str | None, what: str, opening: str) -> Any:
-    """JSON from an argument that starts like it, from a file that it names, or from stdin."""
+def read_json(given: str | None, kind: type[T]) -> T:
+    """JSON of a kind: from an argument that looks like it, from a file that it names, or from stdin."""
     import orjson
 
+    what, expected = EXPECTED[kind]
     if given is None and sys.stdin.isatty():
         raise click.UsageError(f"give {what} as JSON, as the name of a file, or on stdin")
     if given is None or given == "-":
         source = "stdin"
         text = sys.stdin.buffer.read()
-    elif given.lstrip().startswith(opening):
+    elif given.lstrip().startswith(("{", "[", '"')):
         source = "the argument"
         text = given.encode(errors="surrogateescape")
     else:
@@ -146,9 +155,12 @@ def read_json(given: str | None, what: str, opening: str) -> Any:
                 text = file.read()
         except OSError as error:
             raise click.ClickException(
-                f"{what} is JSON that starts with {opening}, or a file: {given} cannot be read ({error.strerror})"
+                f"{what} is {expected}, or a file with one: {given} cannot be read ({error.strerror})"
             ) from None
     try:
-        return orjson.loads(text)
+        value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         raise click.ClickException(f"{source} is not JSON: {error}") from None
+    if not isinstance(value, kind):
+        raise click.ClickException(f"{what} is {expected}, and {source} is something else")
+    return value

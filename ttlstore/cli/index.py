@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ttlstore.cli.collections import format_indexing
+from ttlstore.cli.collections import format_indexes, format_indexing
 from ttlstore.cli.opening import opened
 from ttlstore.cli.params import collection_argument, store_command
 
@@ -61,7 +61,9 @@ def add_command(db: str, collection: str, paths: tuple[str, ...]) -> None:
     with opened(db) as store, store.transaction():
         documents = store.collection(collection)
         policy = documents.indexing
-        changed = IndexingPolicy(policy.mode, (*policy.paths, _index(paths)))
+        if (added := _index(paths)) in policy.paths:
+            raise click.ClickException(f"there is an index on {' '.join(paths)} in {collection!r} already")
+        changed = IndexingPolicy(policy.mode, (*policy.paths, added))
         documents.configure(indexing=changed)
     _say(collection, changed)
 
@@ -104,7 +106,12 @@ def mode_command(db: str, collection: str, mode: "str") -> None:
 
     with opened(db) as store, store.transaction():
         documents = store.collection(collection)
-        changed = IndexingPolicy(mode, documents.indexing.paths)  # type: ignore[arg-type]  # Click has checked it
+        paths = documents.indexing.paths
+        if mode == "none" and paths:
+            raise click.ClickException(
+                f"mode none has no indexes: remove those of {collection!r} first, {format_indexes(paths)}"
+            )
+        changed = IndexingPolicy(mode, paths)  # type: ignore[arg-type]  # Click has checked it
         documents.configure(indexing=changed)
     _say(collection, changed)
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ttlstore.cli.asking import confirm
 from ttlstore.cli.output import Record, format_option, show
 from ttlstore.cli.params import store_command, yes_option
 
@@ -84,9 +85,9 @@ def downgrade_command(db: str, revision: str, sql: bool, yes: bool) -> None:
     from ttlstore import migrate
 
     if not (sql or yes):
-        store = migrate.current(db).store
+        store = migrate.planned(db, revision, direction="downgrade").store
         lost = "every collection and document" if revision == "base" else "what older revisions do not know"
-        click.confirm(f"Downgrade {store} to {revision} and lose {lost}?", abort=True, err=True)
+        confirm(f"Downgrade {store} to {revision} and lose {lost}?")
     _migrate(db, revision, "downgrade", sql=sql)
 
 
@@ -97,7 +98,10 @@ def _migrate(db: str, revision: str, direction: "Direction", *, sql: bool) -> No
         click.echo(migrate.script(db, revision, direction=direction))
         return
     before, after = migrate.change(db, revision, direction=direction)
-    click.echo(f"{after.store}: {_named(before.revision)} -> {_named(after.revision)}")
+    if before == after:
+        click.echo(f"{after.store} is at {_named(after.revision)} already")
+    else:
+        click.echo(f"{after.store}: {_named(before.revision)} -> {_named(after.revision)}")
 
 
 def _named(revision: str | None) -> str:

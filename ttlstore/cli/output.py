@@ -22,7 +22,7 @@ TABLE_ROWS = 1_000  # at most: a table takes what it shows as a whole, and nobod
 PIPE_WIDTH = 10_000  # columns: what is not read on a screen is not cut to one
 KIB = 1024
 
-UNLIMITED = "--format jsonl prints them all"
+BEYOND_TABLES = "see --format jsonl"
 
 
 def format_option(function: F) -> F:
@@ -71,7 +71,7 @@ def show(
                 click.echo(empty, err=True)
             these = "this is 1" if len(rows) == 1 else f"these are {len(rows):,}"
             if any(True for _ in rest):
-                click.echo(f"{these}, and there are more: {UNLIMITED}", err=True)
+                click.echo(f"{these}, and there are more: {BEYOND_TABLES}", err=True)
             elif more():
                 click.echo(f"{these}, and there are more: see --limit", err=True)
         case "json":
@@ -112,6 +112,11 @@ def json_text(value: Any) -> str:
     import orjson
 
     return orjson.dumps(value).decode()
+
+
+def message(error: Exception) -> str:
+    """What an error says, with the options of the command line for those of the library."""
+    return str(error).replace("pass scan=True", "pass --scan").replace("pass partition=", "pass --partition")
 
 
 def _without_controls(json: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ttlstore.cli.opening import opened
-from ttlstore.cli.output import TABLE_ROWS, UNLIMITED, Record, counted, format_option, json_text, show
+from ttlstore.cli.output import BEYOND_TABLES, TABLE_ROWS, Record, counted, format_option, json_text, show
 from ttlstore.cli.params import PARAMETER, at_option, collection_argument, partition_option, store_command
 from ttlstore.cli.table import RightAligned, Wrapped
 
@@ -104,7 +104,9 @@ class Queries:
             if any(rows):
                 show(rows, "table", dict, empty="")
             if more:
-                click.echo(f"the first {TABLE_ROWS:,} results in {taken}, and there are more: {UNLIMITED}", err=True)
+                click.echo(
+                    f"the first {TABLE_ROWS:,} results in {taken}, and there are more: {BEYOND_TABLES}", err=True
+                )
             else:
                 click.echo(f"{counted(len(rows), 'result')} in {taken}", err=True)
         elif self._format == "csv":

@@ -9,7 +9,7 @@ from ttlstore.cli.listing import contents
 from ttlstore.cli.opening import opened
 from ttlstore.cli.output import Record, format_option, show
 from ttlstore.cli.params import collection_argument, limit_option, partition_option, store_command
-from ttlstore.cli.times import format_time
+from ttlstore.cli.times import format_time, in_words
 
 
 @store_command("recover")
@@ -46,7 +46,7 @@ def recover_command(db: str, collection: str, ids: tuple[str, ...], partition: A
             for id in ids:
                 documents.recover(id, partition=partition)
         for id in ids:
-            click.echo(f"recovered {id!r}: it {documents.expiry(id, partition=partition).reason}")
+            click.echo(f"recovered {id!r}: it {in_words(documents.expiry(id, partition=partition))}")
 
 
 def _for_people(record: Record) -> Record:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 from ttlstore.cli.collections import format_indexing
-from ttlstore.cli.output import counted, json_text, show, show_facts
+from ttlstore.cli.output import counted, json_text, message, show, show_facts
 from ttlstore.cli.times import format_default_ttl
 from ttlstore.errors import TtlStoreError
 
@@ -59,7 +59,7 @@ class Shell:
                 click.echo("", err=True)
                 return
             except TtlStoreError as error:
-                click.echo(f"Error: {error}", err=True)
+                click.echo(f"Error: {message(error)}", err=True)
 
     def _answer(self, text: str) -> None:
         match text:

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime
 
 from ttlstore.errors import shown
-from ttlstore.ttl import MAX_TTL, NEVER
+from ttlstore.ttl import MAX_TTL, NEVER, Expiry
 
 UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}  # in seconds, largest first
 
@@ -51,9 +51,26 @@ def format_left(seconds: float | None) -> str:
     return " ".join(parts)
 
 
+def _parse_life(text: str) -> int:
+    seconds = parse_duration(text)
+    if not seconds:
+        raise ValueError(f"a document lives for 1 second at least, got {shown(text)}")
+    return seconds
+
+
 def parse_ttl(text: str) -> int:
     """A document's ttl: `never` or a duration. Raises ValueError."""
-    return NEVER if text == "never" else parse_duration(text)
+    if text == "never":
+        return NEVER
+    try:
+        return _parse_life(text)
+    except ValueError as error:
+        raise ValueError(f"a ttl is never or a duration: {error}") from None
+
+
+def in_words(expiry: Expiry) -> str:
+    """Why a document expires or does not, with the time as people read it."""
+    return re.sub(r"\b(\d+) s\b", lambda found: format_duration(int(found[1])), expiry.reason)
 
 
 def parse_default_ttl(text: str) -> int | None:
@@ -64,7 +81,7 @@ def parse_default_ttl(text: str) -> int | None:
         case "on":
             return NEVER
     try:
-        return parse_duration(text)
+        return _parse_life(text)
     except ValueError as error:
         raise ValueError(f"a TTL setting is off, on (no default) or a duration: {error}") from None
 

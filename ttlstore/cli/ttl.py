@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ttlstore.cli.asking import confirm
 from ttlstore.cli.opening import opened
 from ttlstore.cli.output import counted, format_bytes
 from ttlstore.cli.params import DEFAULT_TTL, collection_argument, store_command, yes_option
@@ -43,12 +44,15 @@ def ttl_command(db: str, collection: str, setting: int | Unset | None, dry_run: 
         if setting is UNSET:
             click.echo(_in_words(documents.default_ttl))
             return
+        if setting == documents.default_ttl:
+            click.echo(f"{collection!r}: TTL {format_default_ttl(setting)} as before, so nothing changes")
+            return
         preview = documents.preview_ttl(setting)
         click.echo(_change(preview), err=not dry_run)
         if dry_run:
             return
         if not yes:
-            click.confirm(f"Change the TTL of {collection!r}?", abort=True, err=True)
+            confirm(f"Change the TTL of {collection!r}?")
         documents.configure(default_ttl=setting)
     click.echo(f"{collection!r}: TTL {format_default_ttl(setting)}")
 

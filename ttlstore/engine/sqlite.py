@@ -36,6 +36,7 @@ T = TypeVar("T")
 OLDEST_SQLITE = (3, 38, 0)  # the first whose JSON functions are always there
 STREAMED_ROWS = 64  # fetched at a time: that is a tenth faster than one by one, and still little
 BACKUP_PAGES = 1024  # copied between two reports: 4 MiB, some milliseconds
+NEW_STORE = ("PRAGMA auto_vacuum = INCREMENTAL", f"PRAGMA application_id = {APPLICATION_ID}")  # before the first table
 MIGRATION_PATIENCE_SECONDS = 60.0  # whatever an application's patience with a write: another may be migrating
 
 
@@ -78,7 +79,7 @@ class SqliteEngine:
         self.description = f"SQLite {sqlite3.sqlite_version}"
         self.dialect = "sqlite"
         self.distant = False
-        self.script_begins: tuple[str, ...] = ()
+        self.script_begins: tuple[str, ...] = NEW_STORE if path is None else ()
         self.statements = _statements()
         self.prepare = prepare
         self.clock = self.statement_clock = clock
@@ -323,8 +324,8 @@ class SqliteEngine:
         with raw:
             raw.execute("BEGIN")  # not IMMEDIATE: that makes the first page, and auto_vacuum must be known before
             if raw.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-                raw.execute("PRAGMA auto_vacuum = INCREMENTAL")
-                raw.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                for setting in NEW_STORE:
+                    raw.execute(setting)
         raw.execute("PRAGMA journal_mode = WAL")  # memory has no journal, and stays as it is
 
     def close(self) -> None:

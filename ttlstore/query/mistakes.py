@@ -2,7 +2,7 @@
 
 from ttlstore.errors import QueryError
 
-_WIDTH = 100  # characters of a line that are shown
+_WIDTH = 76  # characters of a line that are shown: with what stands around them, a line of a terminal
 _NAME = 40  # characters of a name that are shown
 
 
