@@ -29,6 +29,7 @@ from ttlstore.errors import (
     InvalidTtl,
     SchemaOutdated,
     SchemaTooNew,
+    StoreBusy,
     StoreCorrupt,
     StoreFailed,
     TtlStoreError,
@@ -319,6 +320,8 @@ class Store:
         `progress` is told now and then how many of how many pages are copied. A store that is damaged is not copied:
         StoreCorrupt. A backup that is killed leaves a file behind whose name ends in `.unfinished`.
         """
+        if self._engine.in_transaction():
+            raise StoreBusy("a backup cannot be made inside transaction(): leave its block first")
         target = os.fsdecode(path)
         if os.path.lexists(target):
             raise CannotOpen(f"{target} is there already: a backup needs a new file")

@@ -371,8 +371,6 @@ class SqliteEngine:
         return [*problems, *([f"{orphans} documents belong to no collection"] if orphans else [])]
 
     def backup(self, path: str, progress: Progress) -> None:
-        if self.in_transaction():
-            raise StoreBusy("a backup cannot be made inside transaction(): leave its block first")
         here = self._connections.mine()
         if not here.lock.acquire(True, self._busy_timeout):
             raise self._patience.exhausted()
