@@ -21,6 +21,8 @@ SHORTEST_NAP_SECONDS = 1.0  # after work: documents that expire one by one are d
 LONGEST_NAP_SECONDS = 60.0  # while something will expire: another process may have written what expires earlier
 STALE_MILLISECONDS = 60_000  # after which a write has the collections' defaults looked up again
 OTHERS_TURN_SECONDS = 1.0  # until it is asked again whether the process that vacuums now is done
+TURN_PATIENCE_SECONDS = 30.0  # with the turn of another, which may be suspended: two vacuums do no harm, only more work
+OUT_OF_TURN_SECONDS = 3.0  # of work then, before it is asked and waited for again: many may have lost their patience
 HOLD_SECONDS = 5.0  # between looks at a clock that was set
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 1.0, 60.0  # after errors, doubled each time
 EXIT_SECONDS = 1.0  # that the end of the interpreter waits for a batch under way
@@ -48,6 +50,7 @@ class BackgroundVacuum:
         self._inside = threading.Lock()  # held while the thread is in the engine: no fork happens then
         self._defaults: dict[int, int | None] = {}  # as they were at the last look: a hint, never the rule
         self._looked_at = 0
+        self._refused_since: float | None = None  # by time.monotonic(): how long another has had the turn
         self._target = math.inf  # milliseconds of the store's clock until which the thread sleeps
 
     def _start(self) -> None:
@@ -116,12 +119,18 @@ class BackgroundVacuum:
         """Do what is due, and tell when to look again."""
         due_at = self._next_due()
         if due_at > present(self._clock):
+            self._refused_since = None
             return due_at
         with self._engine.turn() as ours:
-            if not ours:
+            if not ours and not self._out_of_patience():
                 return present(self._clock) + OTHERS_TURN_SECONDS * 1000
+            self._refused_since = None
             held_before = self._vacuum.stats.holding
-            report = self._vacuum.run(pause=self._pause, stopped=lambda: self._stopped)
+            report = self._vacuum.run(
+                pause=self._pause,
+                stopped=lambda: self._stopped,
+                max_seconds=None if ours else OUT_OF_TURN_SECONDS,
+            )
         if report.holding:
             if not held_before:
                 log.warning("the vacuum of %s holds: %s", self._engine.name, report.holding)
@@ -129,6 +138,11 @@ class BackgroundVacuum:
         log.debug("deleted %d rows of %s in %d batches", report.deleted, self._engine.name, report.batches)
         self._pause(SHORTEST_NAP_SECONDS)
         return self._next_due()
+
+    def _out_of_patience(self) -> bool:
+        if self._refused_since is None:
+            self._refused_since = time.monotonic()
+        return time.monotonic() - self._refused_since >= TURN_PATIENCE_SECONDS
 
     def _next_due(self) -> float:
         schedule, self._defaults = self._vacuum.schedule()
