@@ -54,6 +54,8 @@ TAIL = """\
 - **Small steps of the clock.** Those of less than ten seconds are taken for a time server's, and gone by.
 - **SQLite's own connections to the file in the same process.** Closing the file by other means than SQLite's, as
   Python's `open()` does, drops the locks of the whole process: do not read a store's file while it is open.
+- **Writing beside a process that is suspended in a transaction.** It has the write lock until it is resumed or killed;
+  others read, and are told `StoreBusy`. While one is suspended that reads, the log cannot be folded in, and grows.
 - **Fairness between writers.** Who waits longer than `busy_timeout` is told `StoreBusy`, and nothing was written.
 """
 

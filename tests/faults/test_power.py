@@ -1,6 +1,5 @@
 """Power that fails at any moment"""
 
-import copy
 import random
 import shutil
 from collections import Counter
@@ -13,7 +12,7 @@ import pytest
 import ttlstore
 from tests.faults import recorded, works
 from tests.faults.disk import Entry, Record, Synced, Told
-from tests.faults.ledger import Ledger
+from tests.faults.ledger import Ledger, history
 from tests.faults.recorder import library
 from tests.faults.test_kill import GOLDEN, START, fill, loads_in, shown
 from tests.faults.trial import Trial, promise
@@ -82,16 +81,6 @@ def left(tmp_path: Path) -> Path:
 # --- documents one by one -------------------------------------------------------------------------------------------
 
 
-def history(ledger: Ledger, record: Record) -> list[Ledger]:
-    """What there was before and after each change."""
-    ledgers = [ledger]
-    for word, change in record.told():
-        if word == "about to":
-            ledgers.append(copy.deepcopy(ledgers[-1]))
-            ledgers[-1].apply(change, START)
-    return ledgers
-
-
 def survived(path: Path, ledgers: list[Ledger], outage: Outage, durability: Durability) -> Ledger | None:
     """What is there, if it is something that may be: with `normal` all that there was, at any moment before."""
     words = Counter(word for word, _ in outage.told)
@@ -113,7 +102,7 @@ def test_the_power_fails_while_it_writes(folder: Path, left: Path, durability: D
         store.create_collection("c", default_ttl=5)
     for _ in trial.rounds(short=2):
         record = recording(folder, durability, 80, works.write, path, START, trial.random.getrandbits(32))
-        ledgers = history(ledger, record)
+        ledgers = history(ledger, record.told(), START)
         for outage in outages(record, trial):
             outage.leave(left)
             there = survived(left / "store.db", ledgers, outage, durability)
@@ -140,7 +129,7 @@ def written(folder: Path, durability: Durability) -> Record:
 
 def test_a_write_that_does_not_wait_for_the_disk_is_seen_to_be_lost(folder: Path, left: Path) -> None:
     record = written(folder, "normal")
-    ledgers = history(Ledger(default_ttl=None), record)
+    ledgers = history(Ledger(default_ttl=None), record.told(), START)
     lost = 0
     for outage in (Outage(record, seed) for seed in range(CUTS)):
         outage.leave(left)
