@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import ttlstore
-from ttlstore import Store, VacuumPolicy
+from ttlstore import Store, VacuumPolicy, forks
 from ttlstore.background import BackgroundVacuum
 from ttlstore.engine.turn import turn
 from ttlstore.testing import FakeClock
@@ -140,7 +140,10 @@ def background(store: Store) -> BackgroundVacuum:
 
 def asleep(store: Store) -> bool:
     """Whether the thread knows all collections, and until when it sleeps."""
-    return background(store)._looked_at > 0 and not background(store)._inside.locked()
+    thread = background(store)._thread
+    frame = sys._current_frames().get(thread.ident or 0) if thread else None
+    waits = frame is not None and frame.f_code is BackgroundVacuum._called.__code__
+    return background(store)._looked_at > 0 and waits
 
 
 def asleep_for_long(store: Store) -> bool:
@@ -280,6 +283,32 @@ def test_a_turn_is_one_at_a_time(tmp_path: Path) -> None:
         assert (first, second) == (True, False)
     with turn(path) as again:
         assert again
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")  # pytest's workers have threads
+def test_at_the_moment_of_a_fork_there_is_no_thread(path: Path) -> None:
+    class Witness:
+        def before_fork(self) -> None:
+            self.threads = vacuum_threads()
+
+        def after_fork_in_parent(self) -> None: ...
+
+        def after_fork_in_child(self) -> None: ...
+
+    witness = Witness()
+    with ttlstore.open(path, clock=lambda: time.time() - 3600) as store:
+        store.create_collection("sessions", default_ttl=60).create_many({"id": f"{n}"} for n in range(3000))
+    with ttlstore.open(path) as store:
+        until(lambda: store.stats().vacuum.deleted > 0)
+        forks.engines.add(witness)
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert witness.threads == []
+        until(lambda: rows(store) == 0)
+    forks.engines.discard(witness)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -21,6 +21,8 @@ SHORTEST_NAP_SECONDS = 1.0  # after work: documents that expire one by one are d
 LONGEST_NAP_SECONDS = 60.0  # while something will expire: another process may have written what expires earlier
 STALE_MILLISECONDS = 60_000  # after which a write has the collections' defaults looked up again
 OTHERS_TURN_SECONDS = 1.0  # until it is asked again whether the process that vacuums now is done
+TURN_PATIENCE_SECONDS = 30.0  # with the turn of another, which may be suspended: two vacuums do no harm, only more work
+OUT_OF_TURN_SECONDS = 3.0  # of work then, before it is asked and waited for again: many may have lost their patience
 HOLD_SECONDS = 5.0  # between looks at a clock that was set
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 1.0, 60.0  # after errors, doubled each time
 EXIT_SECONDS = 1.0  # that the end of the interpreter waits for a batch under way
@@ -34,7 +36,7 @@ class BackgroundVacuum:
         self._engine = engine
         self._clock = clock
         self._grace = grace_milliseconds
-        self._stopped = False
+        self._stopped = False  # for good
         self._reset()
         _running.add(self)
         forks.threads.add(self)
@@ -42,12 +44,13 @@ class BackgroundVacuum:
 
     def _reset(self) -> None:
         self._thread: threading.Thread | None = None
+        self._forking = False
         self._guard = threading.Lock()  # of the target
         # Not a Condition: a signal that interrupts its notify() in a caller's thread loses the one who waits.
         self._calls: queue.SimpleQueue[None] = queue.SimpleQueue()
-        self._inside = threading.Lock()  # held while the thread is in the engine: no fork happens then
         self._defaults: dict[int, int | None] = {}  # as they were at the last look: a hint, never the rule
         self._looked_at = 0
+        self._refused_since: float | None = None  # by time.monotonic(): how long another has had the turn
         self._target = math.inf  # milliseconds of the store's clock until which the thread sleeps
 
     def _start(self) -> None:
@@ -86,6 +89,9 @@ class BackgroundVacuum:
     def stop(self, timeout: float | None = None) -> None:
         """End the thread, after the batch under way."""
         self._stopped = True
+        self._see_off(timeout)
+
+    def _see_off(self, timeout: float | None = None) -> None:
         thread = self._thread
         self._calls.put(None)
         if thread is not None and thread is not threading.current_thread():
@@ -96,11 +102,10 @@ class BackgroundVacuum:
     def _loop(self) -> None:
         self._called(FIRST_LOOK_SECONDS)
         retry = FIRST_RETRY_SECONDS
-        while not self._stopped:
+        while not self._leaving():
             self._target = math.inf
             try:
-                with self._inside:
-                    next_look = self._work()
+                next_look = self._work()
                 retry = FIRST_RETRY_SECONDS
                 self._sleep(next_look)
             except StoreClosed:
@@ -112,45 +117,50 @@ class BackgroundVacuum:
                 self._wait(retry)
                 retry = min(retry * 2, LAST_RETRY_SECONDS)
 
+    def _leaving(self) -> bool:
+        return self._stopped or self._forking
+
     def _work(self) -> float:
         """Do what is due, and tell when to look again."""
         due_at = self._next_due()
         if due_at > present(self._clock):
+            self._refused_since = None
             return due_at
         with self._engine.turn() as ours:
-            if not ours:
+            if not ours and not self._out_of_patience():
                 return present(self._clock) + OTHERS_TURN_SECONDS * 1000
+            self._refused_since = None
             held_before = self._vacuum.stats.holding
-            report = self._vacuum.run(pause=self._pause, stopped=lambda: self._stopped)
+            report = self._vacuum.run(
+                pause=self._wait, stopped=self._leaving, max_seconds=None if ours else OUT_OF_TURN_SECONDS
+            )
         if report.holding:
             if not held_before:
                 log.warning("the vacuum of %s holds: %s", self._engine.name, report.holding)
             return present(self._clock) + HOLD_SECONDS * 1000
         log.debug("deleted %d rows of %s in %d batches", report.deleted, self._engine.name, report.batches)
-        self._pause(SHORTEST_NAP_SECONDS)
+        self._wait(SHORTEST_NAP_SECONDS)
         return self._next_due()
+
+    def _out_of_patience(self) -> bool:
+        if self._refused_since is None:
+            self._refused_since = time.monotonic()
+        return time.monotonic() - self._refused_since >= TURN_PATIENCE_SECONDS
 
     def _next_due(self) -> float:
         schedule, self._defaults = self._vacuum.schedule()
         self._looked_at = present(self._clock)
         return schedule[0].at if schedule else math.inf
 
-    def _pause(self, seconds: float) -> None:
-        self._inside.release()
-        try:
-            self._wait(seconds)
-        finally:
-            self._inside.acquire()
-
     def _wait(self, seconds: float) -> None:
         end = time.monotonic() + seconds
-        while not self._stopped and (left := end - time.monotonic()) > 0:
+        while not self._leaving() and (left := end - time.monotonic()) > 0:
             self._called(left)  # in vain, but for stop(): the target is looked at afterwards
 
     def _sleep(self, until: float) -> None:
         with self._guard:
             self._target = min(self._target, until)
-        while not self._stopped and (left := (self._target - present(self._clock)) / 1000) > 0:
+        while not self._leaving() and (left := (self._target - present(self._clock)) / 1000) > 0:
             nap = None if left == math.inf else min(left, LONGEST_NAP_SECONDS)
             if not self._called(nap) and nap == LONGEST_NAP_SECONDS:
                 return
@@ -166,13 +176,20 @@ class BackgroundVacuum:
     # --- forks and the end of the interpreter -----------------------------------------------------------------------
 
     def before_fork(self) -> None:
-        self._inside.acquire()
+        """End the thread, after the batch under way: in the child it would stand still in whatever it did.
+
+        Python warns whoever forks while there are threads, and should not have to because of this one.
+        """
+        self._forking = True
+        self._see_off()
 
     def after_fork_in_parent(self) -> None:
-        self._inside.release()
+        self._forking = False
+        if self._thread is not None and not self._stopped:
+            self._start()
 
     def after_fork_in_child(self) -> None:
-        """The thread stayed with the parent; a write in the child starts another."""
+        """The thread is the parent's; a write in the child starts another."""
         self._reset()
 
 

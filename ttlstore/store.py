@@ -317,8 +317,9 @@ class Store:
     def backup(self, path: str | os.PathLike[str], *, progress: Progress = lambda copied, total: None) -> None:
         """Copy the store to a new file, as it is at one moment, while others go on working. Raises CannotOpen.
 
-        `progress` is told now and then how many of how many pages are copied. A store that is damaged is not copied:
-        StoreCorrupt. A backup that is killed leaves a file behind whose name ends in `.unfinished`.
+        When it returns, the copy survives a loss of power. A backup that is killed leaves a file behind whose name ends
+        in `.unfinished`. A store that is damaged is not copied: StoreCorrupt. `progress` is told now and then how many
+        of how many pages are copied.
         """
         if self._engine.in_transaction():
             raise StoreBusy("a backup cannot be made inside transaction(): leave its block first")
@@ -337,6 +338,7 @@ class Store:
             if problems := _problems_in(unfinished):
                 raise StoreCorrupt(f"{self._engine.name} is damaged and was not copied: {problems[0]}")
             _publish(unfinished, target)
+            _keep_names(folder)
         except OSError as error:
             if isinstance(error, TtlStoreError):
                 raise
@@ -362,6 +364,18 @@ def _publish(unfinished: str, target: str) -> None:
         raise CannotOpen(f"{target} is there already: a backup needs a new file") from None
     except OSError:  # a file system without links
         os.replace(unfinished, target)
+
+
+def _keep_names(folder: str) -> None:
+    """Wait until the disk has them: what is in the file would be of no use without its name."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # a folder that may be written and not read; on Windows, any
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _check_name(name: object) -> None:

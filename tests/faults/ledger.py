@@ -1,5 +1,6 @@
 """What must be in a collection, by what the recorder was told."""
 
+import copy
 from typing import Any
 
 from tests.faults.works import Step
@@ -32,3 +33,13 @@ class Ledger(Model):
     def shown(self, now: float) -> dict[str, dict[str, Any]]:
         live = self.live("c", round(now * 1000))
         return {id: {**row.document, "_ts": row.ts // 1000} for id, row in live.items()}
+
+
+def history(ledger: Ledger, told: list[Any], now: float) -> list[Ledger]:
+    """What there was before and after each change that was begun."""
+    ledgers = [ledger]
+    for word, change in told:
+        if word == "about to":
+            ledgers.append(copy.deepcopy(ledgers[-1]))
+            ledgers[-1].apply(change, now)
+    return ledgers

@@ -8,7 +8,7 @@ from datetime import date
 
 from tests.faults.trial import Outcome, Soak
 
-FIRST = ("Killed at any moment", "Many at once", "The vacuum among processes")
+FIRST = ("Killed at any moment", "Power that fails at any moment", "Many at once", "The vacuum among processes")
 
 HEAD = """\
 # What you can rely on
@@ -18,8 +18,12 @@ them in a short form. `make soak MINUTES=5` runs them for as long as you like, b
 this page from what it counted.
 
 The figures are of a run of {minutes:.0f} minutes on {when}, with Python {python} and SQLite {sqlite}, {cores} cores,
-{system}. In it stores survived {kills:,} kills, {operations:,} operations were checked, {inputs:,} inputs tried and
-{damaged:,} files damaged.
+{system}. In it stores survived {kills:,} kills and {outages:,} losses of power, {operations:,} operations were checked,
+{inputs:,} inputs tried and {damaged:,} files damaged.
+
+A loss of power is simulated: a recorder between SQLite and its files keeps every write, sync and name. For any moment
+of the record, files are made as a disk may hold them: with all that it was told to keep, and of the rest any part: some
+writes, in any order, and some sectors of others.
 
 These are the faults. What holds without them is tested by the rest of the suite: every verb against a model in
 `tests/test_state_machine.py`, forks and pools of processes in `tests/test_processes.py`, threads in
@@ -29,9 +33,9 @@ These are the faults. What holds without them is tested by the rest of the suite
 TAIL = """\
 ## What is not promised
 
-- **Loss of power.** With `durability="full"` SQLite waits for the disk before a write returns; whether the disk tells
-  the truth is up to the disk. Killing processes, as the tests do, does not show it. With `"normal"` the last writes may
-  be lost with the power, never the store.
+- **A disk that does not keep what it says it keeps.** With `durability="full"` SQLite waits for the disk before a
+  write returns; whether the disk tells the truth is up to the disk. With `"normal"` the last writes may be lost with
+  the power, never the store. A disk is taken to write a sector of 512 bytes as a whole or not at all.
 - **Network file systems.** The write-ahead log needs memory that the processes share: one machine, a local disk.
 - **A log that is taken away.** `app.db-wal` is part of the store. Without it, a store that was not closed is as it was
   when the log was last folded in. Copy stores by `backup`, not by copying a file of several.
@@ -50,6 +54,8 @@ TAIL = """\
 - **Small steps of the clock.** Those of less than ten seconds are taken for a time server's, and gone by.
 - **SQLite's own connections to the file in the same process.** Closing the file by other means than SQLite's, as
   Python's `open()` does, drops the locks of the whole process: do not read a store's file while it is open.
+- **Writing beside a process that is suspended in a transaction.** It has the write lock until it is resumed or killed;
+  others read, and are told `StoreBusy`. While one is suspended that reads, the log cannot be folded in, and grows.
 - **Fairness between writers.** Who waits longer than `busy_timeout` is told `StoreBusy`, and nothing was written.
 """
 
@@ -65,6 +71,7 @@ def page(soak: Soak, *, minutes: float) -> str:
         cores=os.cpu_count(),
         system=platform.system(),
         kills=totals["kills"],
+        outages=totals["power_cuts"],
         operations=totals["operations_checked"] + totals["acknowledged_changes"],
         inputs=totals["inputs_tried"],
         damaged=totals["damaged_files"],

@@ -42,14 +42,18 @@ class Victim:
         self.told.append(self._recorder.recv())
         return self.told[-1]
 
-    def killed_after(self, seconds: float) -> list[Any]:
-        """Listen for so long from its first word on, then kill -9, unless it has ended by then. All that it told."""
+    def listens(self, seconds: float) -> None:
+        """To what it tells for so long, from its first word on."""
         if not self.told:
             self.hears()
         end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0 and self._recorder.poll(left):
+            self.told.append(self._recorder.recv())
+
+    def killed_after(self, seconds: float) -> list[Any]:
+        """Listen for so long from its first word on, then kill -9, unless it has ended by then. All that it told."""
         try:
-            while (left := end - time.monotonic()) > 0 and self._recorder.poll(left):
-                self.told.append(self._recorder.recv())
+            self.listens(seconds)
             os.kill(self._pid(), signal.SIGKILL)
             self._drain()
         except _ENDED:

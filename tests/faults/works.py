@@ -20,6 +20,7 @@ import ttlstore
 from tests.faults.victim import Tell
 from ttlstore import Collection, DocumentExists, DocumentNotFound, IndexingPolicy, Store
 from ttlstore.cli import cli
+from ttlstore.engine import Durability
 
 Step = tuple[Any, ...]
 
@@ -29,9 +30,9 @@ INDEXED: list[tuple[Any, ...]] = [(), ("/n",), ("/n", "/load"), (("/load", "/n")
 REFUSALS = (DocumentExists, DocumentNotFound)
 
 
-def opened(path: Path, now: float, *, vacuum: bool = True) -> Store:
+def opened(path: Path, now: float, *, vacuum: bool = True, durability: Durability = "normal") -> Store:
     """At a time that stands still, so that it is known what has expired. A crash takes nothing from `normal` either."""
-    return ttlstore.open(path, clock=lambda: now, vacuum=vacuum, durability="normal", busy_timeout=30)
+    return ttlstore.open(path, clock=lambda: now, vacuum=vacuum, durability=durability, busy_timeout=30)
 
 
 # --- documents one by one -------------------------------------------------------------------------------------------
