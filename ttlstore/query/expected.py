@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable
-from typing import Any, Final
-
-from lark import Lark, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from typing import Final
 
 from ttlstore.errors import shown
+from ttlstore.query.automaton import Unexpected
+from ttlstore.query.grammar import END
+from ttlstore.query.lexer import STRAY
 from ttlstore.query.mistakes import Mistake
 
 # What the terminals of grammar.lark are called. The others are keywords.
@@ -28,7 +29,7 @@ _WORDS: Final = {
     "COLON": "a colon",
     "_GROUP": "GROUP BY",
     "_ORDER": "ORDER BY",
-    "$END": "the end",
+    END: "the end",
 }
 _EXPRESSION: Final = frozenset(("NAME", "PATH", "STRING", "NUMBER", "CONSTANT", "PARAMETER", "LPAR", "LSQB", "LBRACE"))
 _EXPRESSION_ALSO: Final = frozenset(("SIGN", "NOT", "EXISTS", "ARRAY"))
@@ -47,43 +48,22 @@ _HINTS: Final = (
 _CLAUSE: Final = re.compile(r"(?:FROM|WHERE|JOIN|GROUP|ORDER|OFFSET)\b", re.IGNORECASE)
 
 
-def explained(parser: Lark, text: str, start: str, error: UnexpectedInput) -> Mistake:
-    """What to tell the user of an error of the parser."""
-    end = len(text.rstrip())
-    if isinstance(error, UnexpectedCharacters):
-        at = error.pos_in_stream or 0
-        if text[at] in "\"'":
-            return Mistake(at, f"this string has no closing {text[at]}")
-        if text.startswith("/*", at):
-            return Mistake(at, "this comment has no closing */")
-        found = f"found {shown(text[at])}"
-    elif isinstance(error, UnexpectedToken) and error.token.type != "$END":
-        at = error.token.start_pos or 0
-        found = f"found {shown(getattr(error.token, 'text', ''))}"
+def explained(text: str, start: str, unexpected: Unexpected) -> Mistake:
+    """What to tell the user of it."""
+    piece, at = unexpected.token
+    if unexpected.terminal == END:
+        at, found = len(text.rstrip()), "the query ends here"
+    elif unexpected.terminal == STRAY and piece in "\"'":
+        return Mistake(at, f"this string has no closing {piece}")
+    elif unexpected.terminal == STRAY and text.startswith("/*", at):
+        return Mistake(at, "this comment has no closing */")
     else:
-        at, found = end, "the query ends here"
-    expected = _in_words(_accepted(parser, text, start, at))
+        found = f"found {shown(piece)}"
+    expected = _in_words(unexpected.expected)
     hint = next((f": {hint}" for pattern, hint in _HINTS if pattern.match(text, at)), "")
     if start == "condition" and _CLAUSE.match(text, at):
         hint = ": a query with clauses starts with SELECT, this is only a condition"
     return Mistake(at, f"{found}, expected {expected}{hint}")
-
-
-def _accepted(parser: Lark, text: str, start: str, at: int) -> set[str]:
-    """The terminals that can stand at a spot.
-
-    The error does not tell: when the parser meets what it does not expect, it has closed what it can close before.
-    """
-    attempt: Any = parser.parse_interactive(text, start=start)  # Lark leaves most of it without types
-    try:
-        for token in attempt.lexer_thread.lex(attempt.parser_state):
-            if token.start_pos is None or token.start_pos >= at:
-                break
-            attempt.feed_token(token)
-    except UnexpectedCharacters:
-        pass  # the spot itself
-    accepted: set[str] = attempt.accepts()
-    return accepted
 
 
 def _in_words(terminals: Iterable[str]) -> str:

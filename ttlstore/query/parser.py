@@ -1,18 +1,16 @@
 """From text to a syntax tree, or to an error that shows the spot."""
 
 import re
-from dataclasses import replace
 from functools import cache, lru_cache
-from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
 
 from ttlstore.errors import QueryError, shown
+from ttlstore.query import grammar
+from ttlstore.query.automaton import Automaton, Unexpected
 from ttlstore.query.check import check
+from ttlstore.query.expected import explained
 from ttlstore.query.mistakes import Mistake, located
 from ttlstore.query.syntax import Query
-
-if TYPE_CHECKING:
-    from lark import Lark
+from ttlstore.query.tree import TreeBuilder
 
 MAX_LENGTH = 256 * 1024  # characters; the reference's limit
 CACHED = 512  # texts; applications have some dozens, with parameters for what changes
@@ -41,7 +39,20 @@ def _parse(text: str) -> Query:
         raise located(text, error.start, "this is half of a surrogate pair, which is no character") from None
     try:
         query = _tree(text)
-        return replace(query, parameters=check(query), text=text)
+        return Query(
+            query.projection,
+            query.sources,
+            query.where,
+            query.group_by,
+            query.order_by,
+            query.distinct,
+            query.top,
+            query.offset,
+            query.limit,
+            check(query),
+            text,
+            query.at,
+        )
     except Mistake as mistake:
         raise located(text, mistake.at, mistake.message) from None
 
@@ -50,26 +61,14 @@ _parse_once = lru_cache(maxsize=CACHED)(_parse)
 
 
 def _tree(text: str) -> Query:
-    from lark import UnexpectedInput
-
-    parser = _lark()
     start = "query" if _SELECT.match(text) else "condition"
     try:
-        query: Query = parser.parse(text, start=start)  # type: ignore[assignment]  # what the builder of the tree makes
-    except UnexpectedInput as error:
-        from ttlstore.query.expected import explained
-
-        raise explained(parser, text, start, error) from None
+        query: Query = _automaton().tree(text, start)
+    except Unexpected as unexpected:
+        raise explained(text, start, unexpected) from None
     return query
 
 
 @cache
-def _lark() -> "Lark":
-    # Not imported above: it takes 40 ms, and building the parser 100 more, which only those wait for who query.
-    from lark import Lark
-
-    from ttlstore.query.lexer import QueryLexer
-    from ttlstore.query.tree import TreeBuilder
-
-    grammar = FilePath(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", lexer=QueryLexer, start=["query", "condition"], transformer=TreeBuilder())
+def _automaton() -> Automaton:
+    return Automaton(grammar.read(), TreeBuilder())

@@ -1,7 +1,7 @@
 """What of a query the database does, and what is evaluated afterwards. That changes its speed, never its result."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from ttlstore.engine.json import Json, Path
@@ -130,18 +130,27 @@ def plan(query: Query, kinds: Mapping[str, Kind], json: Json, indexes: Indexes, 
         and (ordered or not query.order_by)
         and (query.top is not None or query.limit is not None)
     )
-    changes: dict[str, object] = {"where": _conjunction(residual)}
-    if ordered:
-        changes["order_by"] = ()
-    if windowed:
-        changes.update(top=None, offset=None, limit=None)
+    rest = Query(
+        query.projection,
+        query.sources,
+        _conjunction(residual),
+        query.group_by,
+        () if ordered else query.order_by,
+        query.distinct,
+        None if windowed else query.top,
+        None if windowed else query.offset,
+        None if windowed else query.limit,
+        query.parameters,
+        query.text,
+        query.at,
+    )
     chosen = _choose(_parts(test), order if ordered else (), indexes)
     return Plan(
         query,
         test,
         tuple(pushed),
         _keys(order if ordered else (), _parts(test), json),
-        replace(query, **changes),  # type: ignore[arg-type]  # each of them fits its field
+        rest,
         chosen,
         indexes[chosen] if chosen else (),
         chosen is None and _by_id(_parts(test), order if ordered else ()),

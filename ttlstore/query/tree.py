@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias, TypeGuard
 
+from ttlstore.query.automaton import Token
 from ttlstore.query.functions import AGGREGATES, FUNCTIONS, nearest
-from ttlstore.query.lexer import Token
 from ttlstore.query.mistakes import Mistake, clipped
 from ttlstore.query.syntax import (
     Access,
@@ -30,6 +30,7 @@ from ttlstore.query.syntax import (
     Order,
     Parameter,
     Path,
+    Projection,
     Query,
     ScalarSubquery,
     Single,
@@ -40,7 +41,8 @@ from ttlstore.query.syntax import (
 )
 from ttlstore.query.values import MAX_INT, UNDEFINED, is_number
 
-Children: TypeAlias = list[Any]
+Steps: TypeAlias = Sequence[Expression]
+"""What leads on from a value: names and other keys."""
 
 # How tightly the operators of a chain bind. Those of the reference that give booleans bind the loosest, so that
 # `c.flags & 4 = 4` and `c.first || c.last = "…"` say what they seem to say.
@@ -65,8 +67,18 @@ _INT_DIGITS = 19  # of the largest 64-bit integer
 class TreeBuilder:
     # --- clauses
 
-    def query(self, children: Children) -> Query:
-        select, distinct, top, projection, sources, where, group_by, order_by, offset = children
+    def query(
+        self,
+        select: Token,
+        distinct: Token | None,
+        top: Literal | Parameter | None,
+        projection: Projection,
+        sources: tuple[Source, ...] | None,
+        where: Expression | None,
+        group_by: tuple[Expression, ...] | None,
+        order_by: tuple[Order, ...] | None,
+        offset: tuple[Literal | Parameter, Literal | Parameter] | None,
+    ) -> Query:
         skip, limit = offset or (None, None)
         if top and offset:
             raise Mistake(top.at, "TOP and OFFSET … LIMIT exclude each other: leave one out")
@@ -80,34 +92,34 @@ class TreeBuilder:
             top,
             skip,
             limit,
-            at=select.start_pos,
+            at=select[1],
         )
 
-    def condition(self, children: Children) -> Query:
-        return Query(Star(), (Within(Path("c"), "c"),), children[0])
+    def condition(self, expression: Expression) -> Query:
+        return Query(Star(), (Within(Path("c"), "c"),), expression)
 
-    def top(self, children: Children) -> Literal | Parameter:
-        return _count("TOP", children[0])
+    def top(self, count: Token) -> Literal | Parameter:
+        return _count("TOP", count)
 
-    def offset(self, children: Children) -> tuple[Literal | Parameter, Literal | Parameter]:
-        return _count("OFFSET", children[0]), _count("LIMIT", children[1])
+    def offset(self, skip: Token, limit: Token) -> tuple[Literal | Parameter, Literal | Parameter]:
+        return _count("OFFSET", skip), _count("LIMIT", limit)
 
-    def star(self, children: Children) -> Star:
-        return Star(children[0].start_pos)
+    def star(self, star: Token) -> Star:
+        return Star(star[1])
 
-    def single(self, children: Children) -> Single:
-        return Single(children[0], children[0].at)
+    def single(self, expression: Expression, alias: Token | None) -> Single:
+        return Single(expression, expression.at)  # its name is read, and means nothing
 
-    def selected(self, children: Children) -> tuple[Expression, Token | None]:
-        return children[0], children[1]
+    def selected(self, expression: Expression, alias: Token | None) -> tuple[Expression, Token | None]:
+        return expression, alias
 
-    def fields(self, children: Children) -> Fields:
+    def fields(self, *selected: tuple[Expression, Token | None]) -> Fields:
         items: dict[str, Expression] = {}
         unnamed = 0
-        for expression, alias in children:
+        for expression, alias in selected:
             at = expression.at
             if alias is not None:
-                name, at = alias.text, alias.start_pos
+                name, at = alias
             elif (last := _last_name(expression)) is not None:
                 name = last
             else:
@@ -118,171 +130,158 @@ class TreeBuilder:
                     at, f"the result has a property {clipped(name)} already: give one of them another name with AS"
                 )
             items[name] = expression
-        return Fields(tuple(items.items()), children[0][0].at)
+        return Fields(tuple(items.items()), selected[0][0].at)
 
-    def from_clause(self, children: Children) -> tuple[Source, ...]:
-        return tuple(children)
+    def from_clause(self, *sources: Source) -> tuple[Source, ...]:
+        return sources
 
-    def within(self, children: Children) -> Within:
-        root, *steps, alias = children
+    def within(self, root: Token, *steps_and_alias: Any) -> Within:
+        *steps, alias = steps_and_alias
         path = _constant_path(root, steps)
-        return Within(path, alias.text if alias is not None else _last_name(path) or "", root.start_pos)
+        return Within(path, _last_name(path) or "" if alias is None else alias[0], root[1])
 
-    def each(self, children: Children) -> Each:
-        alias, root, *steps = children
-        return Each(_constant_path(root, steps), alias.text, alias.start_pos)
+    def each(self, alias: Token, root: Token, *steps: Steps) -> Each:
+        return Each(_constant_path(root, steps), *alias)
 
-    def each_result(self, children: Children) -> Derived:
-        alias, query = children
-        return Derived(query, alias.text, True, alias.start_pos)
+    def each_result(self, alias: Token, query: Query) -> Derived:
+        name, at = alias
+        return Derived(query, name, True, at)
 
-    def derived(self, children: Children) -> Derived:
-        query, alias = children
-        return Derived(query, "" if alias is None else alias.text, False, query.at)
+    def derived(self, query: Query, alias: Token | None) -> Derived:
+        return Derived(query, "" if alias is None else alias[0], False, query.at)
 
-    def where(self, children: Children) -> Any:
-        return children[0]
+    def where(self, expression: Expression) -> Expression:
+        return expression
 
-    def group_by(self, children: Children) -> tuple[Expression, ...]:
-        return tuple(children)
+    def group_by(self, *expressions: Expression) -> tuple[Expression, ...]:
+        return expressions
 
-    def order_by(self, children: Children) -> tuple[Order, ...]:
-        return tuple(children)
+    def order_by(self, *orders: Order) -> tuple[Order, ...]:
+        return orders
 
-    def ordered(self, children: Children) -> Order:
-        expression, direction = children
-        return Order(expression, direction is not None and direction.type == "DESC")
+    def ordered(self, expression: Expression, direction: Token | None) -> Order:
+        return Order(expression, direction is not None and direction[0].upper() == "DESC")
 
     # --- expressions
 
-    def conditional(self, children: Children) -> Conditional:
-        condition, then, otherwise = children
+    def conditional(self, condition: Expression, then: Expression, otherwise: Expression) -> Conditional:
         return Conditional(condition, then, otherwise, condition.at)
 
-    def logic(self, children: Children) -> Expression:
-        choices: list[list[list[Expression]]] = [
-            [[children[0]]]
-        ]  # those of ??, each of those of OR, each of those of AND
-        for position in range(1, len(children), 2):
-            operator, operand = children[position].type, children[position + 1]
-            if operator == "AND":
-                choices[-1][-1].append(operand)
-            elif operator == "OR":
+    def logic(self, first: Expression, *operators_and_operands: Any) -> Expression:
+        choices: list[list[list[Expression]]] = [[[first]]]  # those of ??, each of those of OR, each of those of AND
+        for position in range(0, len(operators_and_operands), 2):
+            (operator, _), operand = operators_and_operands[position : position + 2]
+            if operator == "??":
+                choices.append([[operand]])
+            elif operator.upper() == "OR":
                 choices[-1].append([operand])
             else:
-                choices.append([[operand]])
+                choices[-1][-1].append(operand)
         either = [_logical("OR", [_logical("AND", both) for both in choice]) for choice in choices]
         return either[0] if len(either) == 1 else Coalesce(tuple(either), either[0].at)
 
-    def unary(self, children: Children) -> Expression:
-        sign, operand = children
-        operator = sign.text.upper()
+    def unary(self, sign: Token, operand: Expression) -> Expression:
+        operator, at = sign[0].upper(), sign[1]
         if operator in "+-" and isinstance(operand, Literal) and is_number(operand.value):
-            return Literal(-operand.value if operator == "-" else operand.value, sign.start_pos)
-        return Unary(operator, operand, sign.start_pos)
+            return Literal(-operand.value if operator == "-" else operand.value, at)
+        return Unary(operator, operand, at)
 
-    def in_list(self, children: Children) -> In:
-        operand, negation, *choices = children
-        return In(operand, tuple(choices), negation is not None, operand.at)
+    def in_list(self, operand: Expression, negation: Token | None, *choices: Expression) -> In:
+        return In(operand, choices, negation is not None, operand.at)
 
-    def between(self, children: Children) -> Between:
-        operand, negation, low, _, high = children
+    def between(
+        self, operand: Expression, negation: Token | None, low: Expression, _: Token, high: Expression
+    ) -> Between:
         return Between(operand, low, high, negation is not None, operand.at)
 
-    def like(self, children: Children) -> Like:
-        operand, negation, pattern, escape = children
+    def like(self, operand: Expression, negation: Token | None, pattern: Expression, escape: Expression | None) -> Like:
         return Like(operand, pattern, escape, negation is not None, operand.at)
 
-    def operation(self, children: Children) -> Expression:
+    def operation(self, first: Expression, *operators_and_operands: Any) -> Expression:
         """The operators that wait always bind less tightly than the one that is read: the others are done first."""
-        operands: list[Expression] = [children[0]]
+        operands: list[Expression] = [first]
         waiting: list[str] = []
-        for position in range(1, len(children), 2):
-            operator = children[position].text
+        for position in range(0, len(operators_and_operands), 2):
+            (operator, _), operand = operators_and_operands[position : position + 2]
             if operator == "<>":
                 operator = "!="
             while waiting and PRECEDENCE[waiting[-1]] >= PRECEDENCE[operator]:
                 _join(operands, waiting.pop())
             waiting.append(operator)
-            operands.append(children[position + 1])
+            operands.append(operand)
         while waiting:
             _join(operands, waiting.pop())
         return operands[0]
 
-    def path(self, children: Children) -> Expression:
-        root = _root(children[0])
-        return root if len(children) == 1 else _lead(root, children[1:])
+    def path(self, root: Token, *steps: Steps) -> Expression:
+        return _lead(_root(root), steps) if steps else _root(root)
 
-    def access(self, children: Children) -> Expression:
-        return _lead(children[0], children[1:])
+    def access(self, target: Expression, *steps: Steps) -> Expression:
+        return _lead(target, steps)
 
-    def dot(self, children: Children) -> list[Expression]:
-        return [Literal(name, children[0].start_pos) for name in children[0].text.split(".")]
+    def dot(self, names: Token) -> Steps:
+        return [Literal(name, names[1]) for name in names[0].split(".")]
 
-    def bracket(self, children: Children) -> list[Expression]:
-        return children
+    def bracket(self, key: Expression) -> Steps:
+        return [key]
 
     # --- atoms
 
-    def string(self, children: Children) -> Literal:
-        return Literal(_unquoted(children[0]), children[0].start_pos)
+    def string(self, token: Token) -> Literal:
+        return Literal(_unquoted(token), token[1])
 
-    def number(self, children: Children) -> Literal:
-        return Literal(_number(children[0]), children[0].start_pos)
+    def number(self, token: Token) -> Literal:
+        return Literal(_number(token), token[1])
 
-    def constant(self, children: Children) -> Literal:
-        return Literal(_CONSTANTS[children[0].text.lower()], children[0].start_pos)
+    def constant(self, token: Token) -> Literal:
+        return Literal(_CONSTANTS[token[0].lower()], token[1])
 
-    def parameter(self, children: Children) -> Parameter:
-        return Parameter(children[0].text[1:], children[0].start_pos)
+    def parameter(self, token: Token) -> Parameter:
+        return Parameter(token[0][1:], token[1])
 
-    def call(self, children: Children) -> Expression:
-        token, *arguments = children
-        name, at = token.text.upper(), token.start_pos
-        if arguments == [None]:
-            arguments = []
+    def call(self, function: Token, *given: Expression | None) -> Expression:
+        name, at = function[0].upper(), function[1]
+        arguments = _those(given)
         if name in AGGREGATES:
             if len(arguments) != 1:
                 raise Mistake(at, f"{name} takes 1 argument, got {len(arguments)}")
             return Aggregate(name, arguments[0], at)
-        function = FUNCTIONS.get(name)
-        if function is None:
+        known = FUNCTIONS.get(name)
+        if known is None:
             near = nearest(name)
             raise Mistake(
-                at, f"there is no function {clipped(token.text)}" + (f": did you mean {near}?" if near else "")
+                at, f"there is no function {clipped(function[0])}" + (f": did you mean {near}?" if near else "")
             )
-        if not function.takes(len(arguments)):
-            raise Mistake(at, f"{name} takes {function.arity()}, got {len(arguments)}")
-        return Call(name, tuple(arguments), at)
+        if not known.takes(len(arguments)):
+            raise Mistake(at, f"{name} takes {known.arity()}, got {len(arguments)}")
+        return Call(name, arguments, at)
 
-    def exists(self, children: Children) -> Exists:
-        return Exists(children[1], children[0].start_pos)
+    def exists(self, word: Token, query: Query) -> Exists:
+        return Exists(query, word[1])
 
-    def array_subquery(self, children: Children) -> ArraySubquery:
-        return ArraySubquery(children[1], children[0].start_pos)
+    def array_subquery(self, word: Token, query: Query) -> ArraySubquery:
+        return ArraySubquery(query, word[1])
 
-    def scalar_subquery(self, children: Children) -> ScalarSubquery:
-        return ScalarSubquery(children[0], children[0].at)
+    def scalar_subquery(self, query: Query) -> ScalarSubquery:
+        return ScalarSubquery(query, query.at)
 
-    def parenthesized(self, children: Children) -> Any:
-        return children[0]
+    def parenthesized(self, expression: Expression) -> Expression:
+        return expression
 
-    def array_literal(self, children: Children) -> ArrayLiteral:
-        bracket, *items = children
-        return ArrayLiteral(() if items == [None] else tuple(items), bracket.start_pos)
+    def array_literal(self, bracket: Token, *items: Expression | None) -> ArrayLiteral:
+        return ArrayLiteral(_those(items), bracket[1])
 
-    def object_literal(self, children: Children) -> ObjectLiteral:
+    def object_literal(self, brace: Token, *entries: tuple[Token, Expression] | None) -> ObjectLiteral:
         items: dict[str, Expression] = {}
-        brace, *entries = children
-        for key, value in entries if entries != [None] else ():
-            name = _unquoted(key) if key.type == "STRING" else key.text
+        for key, value in _those(entries):
+            name = _unquoted(key) if key[0][0] in "\"'" else key[0]
             if name in items:
-                raise Mistake(key.start_pos, f"the object has a property {clipped(name)} already")
+                raise Mistake(key[1], f"the object has a property {clipped(name)} already")
             items[name] = value
-        return ObjectLiteral(tuple(items.items()), brace.start_pos)
+        return ObjectLiteral(tuple(items.items()), brace[1])
 
-    def entry(self, children: Children) -> tuple[Token, Expression]:
-        return children[0], children[1]
+    def entry(self, key: Token, value: Expression) -> tuple[Token, Expression]:
+        return key, value
 
 
 # --- pieces ---------------------------------------------------------------------------------------------------------
@@ -298,12 +297,17 @@ def _logical(operator: str, operands: list[Expression]) -> Expression:
     return operands[0] if len(operands) == 1 else Logical(operator, tuple(operands), operands[0].at)
 
 
+def _those(given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What stands in brackets; nothing is None."""
+    return () if given == (None,) else given
+
+
 def _root(token: Token) -> Path:
-    alias, *steps = token.text.split(".")
-    return Path(alias, tuple(steps), token.start_pos)
+    alias, *steps = token[0].split(".")
+    return Path(alias, tuple(steps), token[1])
 
 
-def _lead(target: Expression, steps: Sequence[Sequence[Expression]]) -> Expression:
+def _lead(target: Expression, steps: Sequence[Steps]) -> Expression:
     """One step after the other, as one path while it can be one."""
     keys = [key for step in steps for key in step]
     done = 0
@@ -325,7 +329,7 @@ def _is_step(key: Expression) -> TypeGuard[Literal]:
     return isinstance(key, Literal) and (type(key.value) is str or (type(key.value) is int and key.value >= 0))
 
 
-def _constant_path(root: Token, steps: Sequence[Sequence[Expression]]) -> Path:
+def _constant_path(root: Token, steps: Sequence[Steps]) -> Path:
     path = _lead(_root(root), steps)
     if not isinstance(path, Path):
         raise Mistake(path.at, "a path in FROM leads by names and by indexes from 0, such as c.items[0]")
@@ -340,30 +344,32 @@ def _last_name(expression: Expression) -> str | None:
 
 
 def _count(clause: str, token: Token) -> Literal | Parameter:
-    if token.type == "PARAMETER":
-        return Parameter(token.text[1:], token.start_pos)
+    text, at = token
+    if text[0] == "@":
+        return Parameter(text[1:], at)
     value = _number(token)
     if type(value) is not int:
-        raise Mistake(token.start_pos, f"{clause} takes a whole number, got {token.text}")
-    return Literal(value, token.start_pos)
+        raise Mistake(at, f"{clause} takes a whole number, got {text}")
+    return Literal(value, at)
 
 
 def _number(token: Token) -> int | float:
-    if token.text.isdecimal():
-        digits = token.text.lstrip("0")
+    text, at = token
+    if text.isdecimal():
+        digits = text.lstrip("0")
         if len(digits) <= _INT_DIGITS and (exact := int(digits or "0")) <= MAX_INT:
             return exact
-    value = float(token.text)
+    value = float(text)
     if value - value != 0:
-        raise Mistake(token.start_pos, "this number is too large: numbers end at 1.7976931348623157e308")
+        raise Mistake(at, "this number is too large: numbers end at 1.7976931348623157e308")
     return value
 
 
 def _unquoted(token: Token) -> str:
-    text = token.text[1:-1]
+    text = token[0][1:-1]
     if "\\" not in text:
         return text
-    start = token.start_pos + 1
+    start = token[1] + 1
 
     def unescaped(match: re.Match[str]) -> str:
         escape = match[1]
