@@ -14,13 +14,14 @@ import psycopg
 import sqlalchemy
 from psycopg.pq import TransactionStatus
 
-from ttlstore.engine import Durability, Progress, Row, Space
+from ttlstore.engine import Durability, Progress, Row, Settings, Space
 from ttlstore.engine.json import Json
 from ttlstore.engine.postgres_address import Address
 from ttlstore.engine.postgres_clock import ServerClock
 from ttlstore.engine.postgres_connections import Connection, Connections
 from ttlstore.engine.postgres_errors import RETRIED, is_busy, rolled_back, translated
 from ttlstore.engine.postgres_json import PostgresJson
+from ttlstore.engine.postgres_settings import SeenSettings, compared, comparing
 from ttlstore.engine.postgres_sql import ALL_ROWS, COPY, PRESENT_COLLECTION, copy_lines, statements
 from ttlstore.errors import NotSupported, StoreBusy, TtlStoreError
 from ttlstore.schema import collections, documents, index_prefix
@@ -63,6 +64,7 @@ class PostgresEngine:
             f"CREATE SCHEMA IF NOT EXISTS {address.schema}",
             f"SET search_path TO {address.schema}",
         )
+        self._seen = SeenSettings()
         self._connections = Connections(address, durability, busy_timeout, read_only=read_only)
         first = self._connections.take()
         self.description = f"PostgreSQL {first.raw.info.parameter_status('server_version')}"
@@ -86,21 +88,38 @@ class PostgresEngine:
         finally:
             self._connections.give(connection)
 
-    def all(self, statement: Prepared, values: Values = ()) -> list[Row]:
+    def all(self, statement: Prepared, values: Values = (), planned_by: Settings | None = None) -> list[Row]:
         with self._some() as connection:
-            return self._run(connection, statement.sql, statement.arrange(values)).fetchall()
+            return self._rows(connection, statement.sql, statement.arrange(values), planned_by)
 
-    def stream(self, statement: Prepared, values: Values = ()) -> Iterator[Row]:
+    def _rows(
+        self,
+        connection: Connection,
+        sql: str,
+        values: Values,
+        planned_by: Settings | None,
+        limit: int | None = None,
+    ) -> list[Row]:
+        if planned_by is None:
+            limited = sql if limit is None else f"SELECT * FROM ({sql}) AS every LIMIT {limit}"
+            return self._run(connection, limited, values).fetchall()
+        compare = comparing(sql, planned_by.collection, limit)
+        return self._seen.confirmed(self._run(connection, compare, compared(planned_by, values)).fetchall(), planned_by)
+
+    def settings(self, collection: int, *, anew: bool = False) -> Settings | None:
+        seen = None if anew else self._seen.get(collection)
+        return seen or self._seen.remember(Settings.of(self.one(self.statements.collection, (collection,))))
+
+    def stream(self, statement: Prepared, values: Values = (), planned_by: Settings | None = None) -> Iterator[Row]:
         if self.in_transaction():  # whose contents another connection does not see
-            yield from self.all(statement, values)
+            yield from self.all(statement, values, planned_by)
             return
         arranged = statement.arrange(values)
         connection = self._connections.take()
         try:
             # Most queries find a few documents: those come at once, by a statement that is prepared. Only if there are
             # more it is run again, as one that is not, and never with a cursor of the server's: five trips to it.
-            few = self._run(connection, f"SELECT * FROM ({statement.sql}) AS few LIMIT {FEW_ROWS + 1}", arranged)
-            rows = few.fetchall()
+            rows = self._rows(connection, statement.sql, arranged, planned_by, FEW_ROWS + 1)
             if len(rows) > FEW_ROWS:
                 yield from connection.cursor.stream(statement.sql, arranged, size=STREAMED_ROWS)
                 return
@@ -148,6 +167,8 @@ class PostgresEngine:
 
     def change(self, statement: Prepared, values: Values) -> int:
         connection = self._in_transaction()
+        if statement in (self.statements.configure, self.statements.drop_collection):
+            self._seen.forget()
         return self._run(connection, statement.sql, statement.arrange(values)).rowcount
 
     def change_many(self, statement: Prepared, rows: list[Values]) -> int:

@@ -13,7 +13,7 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
-from ttlstore.engine import Durability, Progress, Row, Space, sqlite_connections
+from ttlstore.engine import Durability, Progress, Row, Settings, Space, sqlite_connections
 from ttlstore.engine.json import Json
 from ttlstore.engine.sqlite_connections import Connection, Connections
 from ttlstore.engine.sqlite_file import APPLICATION_ID, inspect_file
@@ -114,7 +114,7 @@ class SqliteEngine:
         finally:
             lock.release()
 
-    def all(self, statement: Prepared, values: Values = ()) -> list[Row]:
+    def all(self, statement: Prepared, values: Values = (), planned_by: Settings | None = None) -> list[Row]:
         connection = self._connections.mine()
         arranged = statement.arrange(values)
         if not connection.lock.acquire(True, self._busy_timeout):
@@ -124,7 +124,10 @@ class SqliteEngine:
         finally:
             connection.lock.release()
 
-    def stream(self, statement: Prepared, values: Values = ()) -> Iterator[Row]:
+    def settings(self, collection: int, *, anew: bool = False) -> Settings | None:
+        return Settings.of(self.one(self.statements.collection, (collection,)))
+
+    def stream(self, statement: Prepared, values: Values = (), planned_by: Settings | None = None) -> Iterator[Row]:
         if self._path is None or self.in_transaction():  # whose contents another connection does not see
             yield from self.all(statement, values)
             return
