@@ -112,8 +112,11 @@ class Engine(Protocol):
     def change(self, statement: Prepared, values: Values) -> int:
         """Write inside `writing()`, and tell how many rows were changed."""
 
-    def change_many(self, statement: Prepared, rows: list[Values]) -> int:
-        """The same statement once for each of the rows, inside `writing()`."""
+    def change_many(self, statement: Prepared, rows: list[Values], sent: Callable[[], None] = lambda: None) -> int:
+        """The same statement once for each of the rows, inside `writing()`.
+
+        `sent` is called when only the database has work to do, if there is such a moment.
+        """
 
     def indexes(self, collection: int) -> frozenset[str]:
         """The names of the indexes that `define` made for a collection."""

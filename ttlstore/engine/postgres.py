@@ -38,6 +38,7 @@ STREAMED_ROWS = 500 if psycopg.capabilities.has_stream_chunked() else 1  # of mo
 HOUSEKEEPING_LOCK_MILLISECONDS = 20  # that the vacuum waits for a change of settings before it tries again later
 MIGRATION_PATIENCE = "60s"  # whatever an application's patience with a write: another may be migrating
 COPIED_ROWS = 50  # from so many on it pays to try COPY first, which takes one more trip to the server
+SENT_ROWS = 100  # at a time, by COPY: the server works on them while the next are made
 BLOCK_BYTES = 8192  # what space is counted in
 
 
@@ -171,7 +172,7 @@ class PostgresEngine:
             self._seen.forget()
         return self._run(connection, statement.sql, statement.arrange(values)).rowcount
 
-    def change_many(self, statement: Prepared, rows: list[Values]) -> int:
+    def change_many(self, statement: Prepared, rows: list[Values], sent: Callable[[], None] = lambda: None) -> int:
         connection = self._in_transaction()
         alone = connection.depth == 1 and not connection.used
 
@@ -182,13 +183,14 @@ class PostgresEngine:
         if statement is self.statements.create and len(rows) >= COPIED_ROWS:
             if not alone:
                 self._run(connection, "SAVEPOINT copying", None)
-            if self._copied(connection, rows):
+            if self._copied(connection, rows, sent):
                 return len(rows)
             if alone:
                 begin_again()
             else:
                 self._run(connection, "ROLLBACK TO copying", None)
         many = self._own.of_many(statement, rows)
+        sent()
 
         def write() -> int:
             if many is not None:
@@ -197,7 +199,7 @@ class PostgresEngine:
 
         return self._again(write, begin_again) if alone else write()
 
-    def _copied(self, connection: Connection, rows: list[Values]) -> bool:
+    def _copied(self, connection: Connection, rows: list[Values], sent: Callable[[], None]) -> bool:
         """Create documents in the fastest way there is. False if it is barred: one of them may have a row already."""
         collection = rows[0][len(ALL_ROWS)]
         present = self._run(connection, PRESENT_COLLECTION, (collection,)).fetchone()
@@ -205,7 +207,10 @@ class PostgresEngine:
             return False
         try:
             with connection.cursor.copy(COPY) as copy:
-                copy.write(copy_lines(rows, present[0] if isinstance(self.clock, ServerClock) else None))
+                ts = present[0] if isinstance(self.clock, ServerClock) else None
+                for start in range(0, len(rows), SENT_ROWS):
+                    copy.write(copy_lines(rows[start : start + SENT_ROWS], ts))
+                sent()
         except (psycopg.errors.UniqueViolation, *RETRIED):
             return False
         except psycopg.Error as error:

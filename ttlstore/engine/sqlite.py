@@ -185,7 +185,7 @@ class SqliteEngine:
     def change(self, statement: Prepared, values: Values) -> int:
         return self.change_many(statement, [values])
 
-    def change_many(self, statement: Prepared, rows: list[Values]) -> int:
+    def change_many(self, statement: Prepared, rows: list[Values], sent: Callable[[], None] = lambda: None) -> int:
         connection = self._connections.mine()
         try:
             with connection.lock:
