@@ -139,8 +139,8 @@ class Queries:
         """The statement for the indexes that are there; if it is sure that they are, for those of the policy."""
         indexes = _indexes_of_policy(*settings)
         if indexes and not sure:
-            there = self._engine.indexes(self._collection)
-            indexes = tuple((name, paths) for name, paths in indexes if name in there)
+            there = self._engine.all_indexes()
+            indexes = tuple((name, paths) for name, paths in indexes if there.get(name))
         known = (asked.kinds, asked.partition, settings, indexes, self._engine.json, self._frames)
         text = asked.query.text
         return _statement_once(text, *known) if len(text) <= CACHED_LENGTH else _statement(asked.query, *known)

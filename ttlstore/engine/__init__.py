@@ -118,11 +118,20 @@ class Engine(Protocol):
         `sent` is called when only the database has work to do, if there is such a moment.
         """
 
-    def indexes(self, collection: int) -> frozenset[str]:
-        """The names of the indexes that `define` made for a collection."""
+    def all_indexes(self) -> dict[str, bool]:
+        """The indexes that were made for collections, by name, and whether each can be used.
+
+        One whose making was cut short cannot, nor one that is still being made.
+        """
 
     def define(self, statement: str) -> None:
         """Run a statement of `json` that makes or removes an index, inside `writing()`."""
+
+    def defining(self) -> AbstractContextManager[Callable[[str], None] | None]:
+        """What does the same as `define` outside of `writing()`, while others write; None where that cannot be done.
+
+        Nobody else is in here meanwhile. Raises StoreBusy.
+        """
 
     def reading(self) -> AbstractContextManager[None]:
         """What this thread reads inside is one state of the database."""

@@ -18,13 +18,14 @@ from ttlstore.engine import Durability, Progress, Row, Settings, Space
 from ttlstore.engine.json import Json
 from ttlstore.engine.postgres_address import Address
 from ttlstore.engine.postgres_clock import ServerClock
-from ttlstore.engine.postgres_connections import Connection, Connections
+from ttlstore.engine.postgres_connections import LOCKS, Connection, Connections
 from ttlstore.engine.postgres_errors import RETRIED, is_busy, rolled_back, translated
+from ttlstore.engine.postgres_indexes import ALL_INDEXES, IndexMaker
 from ttlstore.engine.postgres_json import PostgresJson
 from ttlstore.engine.postgres_settings import SeenSettings, compared, comparing
 from ttlstore.engine.postgres_sql import ALL_ROWS, COPY, PRESENT_COLLECTION, copy_lines, statements
 from ttlstore.errors import NotSupported, StoreBusy, TtlStoreError
-from ttlstore.schema import collections, documents, index_prefix
+from ttlstore.schema import INDEXES_OF_COLLECTIONS, collections, documents
 from ttlstore.statements import Prepared, Statements, Values
 from ttlstore.ttl import Clock, moment
 
@@ -32,7 +33,6 @@ T = TypeVar("T")
 
 json = PostgresJson()
 
-LOCKS = 0x74746C73  # "ttls", the first half of the numbers of our advisory locks; the second tells what for
 FEW_ROWS = 200  # that come at once
 STREAMED_ROWS = 500 if psycopg.capabilities.has_stream_chunked() else 1  # of more, held at a time
 HOUSEKEEPING_LOCK_MILLISECONDS = 20  # that the vacuum waits for a change of settings before it tries again later
@@ -217,14 +217,23 @@ class PostgresEngine:
             raise self._translated(error, connection) from error
         return True
 
-    def indexes(self, collection: int) -> frozenset[str]:
-        names = _literal(
-            "SELECT indexname::text FROM pg_indexes WHERE schemaname = current_schema() AND starts_with(indexname, %s)"
-        )
-        return frozenset(row[0] for row in self.all(names, (index_prefix(collection),)))
+    def all_indexes(self) -> dict[str, bool]:
+        return dict(self.all(ALL_INDEXES, (documents.name, INDEXES_OF_COLLECTIONS)))
 
     def define(self, statement: str) -> None:
         self._run(self._in_transaction(), statement.replace("%%", "%"), None)
+
+    @contextmanager
+    def defining(self) -> Iterator[Callable[[str], None] | None]:
+        mine = self._connections.mine()
+        if mine is not None and mine.raw.pgconn.transaction_status != TransactionStatus.IDLE:
+            yield None
+            return
+        # Who keeps house has other things to do than to wait for its turn.
+        patience = self._busy_timeout if mine is None else 0.0
+        with IndexMaker(self._connections.connect(), self.name, self._busy_timeout) as maker:
+            maker.wait_for_turn(patience)
+            yield maker.define if maker.beside_writers() else None
 
     # --- running statements -----------------------------------------------------------------------------------------
 
@@ -373,7 +382,8 @@ class PostgresEngine:
     def check(self) -> list[str]:
         invalid = _literal(
             "SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid IN (%s::regclass, %s::regclass) "
-            "AND NOT (indisvalid AND indisready) ORDER BY 1"
+            "AND NOT (indisvalid AND indisready) "
+            "AND indexrelid NOT IN (SELECT index_relid FROM pg_stat_progress_create_index) ORDER BY 1"
         )
         found = self.all(invalid, (documents.name, collections.name))
         return [f"the index {name} is not valid: REINDEX INDEX {name}" for (name,) in found]

@@ -27,7 +27,7 @@ from ttlstore.errors import (
     StoreFailed,
     StoreFull,
 )
-from ttlstore.schema import index_prefix
+from ttlstore.schema import INDEXES_OF_COLLECTIONS
 from ttlstore.statements import Prepared, Statements, Values, preparing_for
 from ttlstore.ttl import Clock, moment
 
@@ -196,9 +196,13 @@ class SqliteEngine:
 
     # --- indexes ----------------------------------------------------------------------------------------------------
 
-    def indexes(self, collection: int) -> frozenset[str]:
+    def all_indexes(self) -> dict[str, bool]:
         names = _literal("SELECT name FROM sqlite_master WHERE type = 'index' AND name GLOB ?")
-        return frozenset(row[0] for row in self.all(names, (f"{index_prefix(collection)}*",)))
+        return dict.fromkeys((name for (name,) in self.all(names, (f"{INDEXES_OF_COLLECTIONS}*",))), True)
+
+    @contextmanager
+    def defining(self) -> Iterator[None]:
+        yield  # a file has one writer
 
     def define(self, statement: str) -> None:
         connection = self._connections.mine()
