@@ -127,11 +127,11 @@ def planning(orders: ttlstore.Collection) -> Iterator[Promise]:
         ("parse and plan a new text", [f"{TYPICAL} -- {number}" for number in range(300)], 150.0),
         ("parse and plan a text that was seen before", [TYPICAL] * 2000, 150.0),
     ):
-        queries._allowed_statement(queries._asked(TYPICAL, parameters, UNSET), False)
+        queries._allowed_statement(queries._asked(TYPICAL, parameters, UNSET, scan=False))
         times = []
         for text in texts:
             start = time.perf_counter()
-            queries._allowed_statement(queries._asked(text, parameters, UNSET), False)
+            queries._allowed_statement(queries._asked(text, parameters, UNSET, scan=False))
             times.append(time.perf_counter() - start)
         yield Promise(title, sorted(times)[len(times) // 2] * 1e6, limit, "µs")
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from threading import Event
 from typing import NoReturn
 
 from ttlstore.document import Encoded, new_etag
@@ -56,7 +57,11 @@ class BulkWrite:
             yield batch, self._write(batch)
 
     def _one_ahead(self, batches: Iterator[list[Encoded]]) -> Iterator[tuple[list[Encoded], int]]:
-        """While the server writes a batch, the next one is made. It is written only if all of the last one was."""
+        """While the server writes a batch, the next one is made. It is written only if all of the last one was.
+
+        But only once the whole batch is on its way. Before, the next one would be made in its stead: whenever the
+        thread that sends has waited for an answer, Python would let the other go on for milliseconds.
+        """
         failure: Exception | None = None
         under_way: tuple[list[Encoded], Future[int]] | None = None
         with ThreadPoolExecutor(1, "ttlstore-bulk") as pool:
@@ -71,12 +76,20 @@ class BulkWrite:
                     raise failure
                 if batch is None:
                     return
-                under_way = (batch, pool.submit(self._write, batch))
+                sent = Event()
+                under_way = (batch, pool.submit(self._write_telling, batch, sent))
+                sent.wait()
 
-    def _write(self, batch: list[Encoded]) -> int:
+    def _write_telling(self, batch: list[Encoded], sent: Event) -> int:
+        try:
+            return self._write(batch, sent.set)
+        finally:
+            sent.set()  # also if it failed before
+
+    def _write(self, batch: list[Encoded], sent: Callable[[], None] = lambda: None) -> int:
         """Write a batch up to the first document that is refused, and tell how many that were."""
         with suppress(_SomeRefused), self.engine.writing():
-            if self.engine.change_many(self.statement, self._rows(batch)) < len(batch):
+            if self.engine.change_many(self.statement, self._rows(batch), sent) < len(batch):
                 raise _SomeRefused  # the driver does not tell which: take the batch back, and look at each
             return len(batch)
         with self.engine.writing():

@@ -1,7 +1,7 @@
 """A collection: the verbs on its documents."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any, NoReturn, TypeVar
 
@@ -28,6 +28,7 @@ from ttlstore.errors import (
     DocumentNotFound,
     PartitionRequired,
     PreconditionFailed,
+    StoreBusy,
     StoreCorrupt,
     shown,
 )
@@ -100,22 +101,39 @@ class Collection:
         Raises InvalidTtl or InvalidCollection.
         """
         new_ttl = default_ttl if default_ttl is UNSET else check_default_ttl(default_ttl)
-        new_indexing = indexing if indexing is UNSET else IndexingPolicy.of(indexing)
+        if indexing is UNSET:
+            self._change_settings(new_ttl, UNSET)
+        else:
+            self._change_indexes(new_ttl, IndexingPolicy.of(indexing))
+        if self._background:
+            self._background.wake()
+
+    def _change_indexes(self, default_ttl: int | Unset | None, indexing: IndexingPolicy) -> None:
+        engine, id = self._engine, self._id
+        with engine.defining() as define:
+            if define is None:
+                with engine.writing():
+                    self._change_settings(default_ttl, indexing)
+                    indexes.remove_others(engine, engine.define, id, indexing)
+                    indexes.make(engine, engine.define, id, indexing)
+                return
+            # Before the settings, so that a failure leaves them as they are: but only if they can be so at all.
+            check_ttl_and_indexing(self.default_ttl if default_ttl is UNSET else default_ttl, indexing)
+            indexes.make(engine, define, id, indexing)
+            self._change_settings(default_ttl, indexing)
+            with suppress(StoreBusy):  # the vacuum will come to it
+                indexes.remove_others(engine, define, id, indexing)
+
+    def _change_settings(self, default_ttl: int | Unset | None, indexing: IndexingPolicy | Unset) -> None:
         with self._engine.writing():
             settings = self._engine.one(self._statements.collection_to_change, (self._id,)) or self._raise_dropped()
             *_, old_ttl, mode, paths = settings
-            if new_ttl is UNSET:
-                new_ttl = old_ttl
-            if new_indexing is UNSET:
-                new_indexing = IndexingPolicy.stored(mode, paths)
+            new_ttl: int | None = old_ttl if default_ttl is UNSET else default_ttl
+            new_indexing = IndexingPolicy.stored(mode, paths) if indexing is UNSET else indexing
             check_ttl_and_indexing(new_ttl, new_indexing)
             self._engine.change(
                 self._statements.configure, (new_ttl, new_indexing.mode, new_indexing.paths_json(), self._id)
             )
-            if indexing is not UNSET:
-                indexes.apply(self._engine, self._id, new_indexing)
-        if self._background:
-            self._background.wake()
 
     def _settings(self) -> Row:
         settings = self._engine.one(self._statements.collection, (self._id,))

@@ -1,5 +1,7 @@
 """The indexes of a collection: made and removed so that they are those which its policy names."""
 
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from hashlib import blake2b
 
 import orjson
@@ -7,8 +9,11 @@ import orjson
 from ttlstore.document import parse_pointer
 from ttlstore.engine import Engine
 from ttlstore.engine.json import Path, create_index, drop_index
+from ttlstore.errors import TtlStoreError
 from ttlstore.indexing import IndexingPolicy
 from ttlstore.schema import index_prefix
+
+Define = Callable[[str], None]  # `Engine.define` in `writing()`, or what `Engine.defining()` gives
 
 DIGEST_BYTES = 8  # of the paths in the name of an index: two of a collection do not meet
 
@@ -23,28 +28,38 @@ def named(collection: int, policy: IndexingPolicy) -> dict[str, tuple[Path, ...]
     return indexes
 
 
-def apply(engine: Engine, collection: int, policy: IndexingPolicy) -> None:
-    """Remove the indexes that are not in the policy, and make those that are, unless it is lazy. In `writing()`."""
-    wanted, present = named(collection, policy), engine.indexes(collection)
-    for name in sorted(present - wanted.keys()):
-        engine.define(drop_index(name))
+def amiss(collection: int, policy: IndexingPolicy, there: Mapping[str, bool]) -> tuple[list[str], list[str]]:
+    """Of the indexes that are there, by whether they can be used: those to be removed, and those of the policy to make.
+
+    One whose making was cut short is both.
+    """
+    wanted, prefix = named(collection, policy), index_prefix(collection)
+    others = [name for name, usable in there.items() if name.startswith(prefix) and not (usable and name in wanted)]
+    return sorted(others), sorted(name for name in wanted if not there.get(name))
+
+
+def make(engine: Engine, define: Define, collection: int, policy: IndexingPolicy) -> None:
+    """Make the indexes that the policy has and the collection has not, unless it is lazy."""
     if policy.mode == "consistent":
-        for name in wanted.keys() - present:
-            engine.define(create_index(engine.json, name, collection, wanted[name]))
+        for name in amiss(collection, policy, engine.all_indexes())[1]:
+            build(engine, define, collection, policy, name)
 
 
-def missing(engine: Engine, collection: int, policy: IndexingPolicy) -> list[str]:
-    """The indexes of the policy that are not there yet."""
+def build(engine: Engine, define: Define, collection: int, policy: IndexingPolicy, name: str) -> None:
+    """Make one of the indexes of the policy."""
+    if name in engine.all_indexes():
+        define(drop_index(name))
+    try:
+        define(create_index(engine.json, name, collection, named(collection, policy)[name]))
+    except BaseException:
+        with suppress(TtlStoreError):
+            define(drop_index(name))
+        raise
+
+
+def remove_others(engine: Engine, define: Define, collection: int, policy: IndexingPolicy) -> None:
+    """Remove the indexes that are not in the policy."""
     wanted = named(collection, policy)
-    return sorted(wanted.keys() - engine.indexes(collection)) if wanted else []
-
-
-def build(engine: Engine, collection: int, policy: IndexingPolicy, name: str) -> None:
-    """Make one of the indexes of the policy. In `writing()`."""
-    engine.define(create_index(engine.json, name, collection, named(collection, policy)[name]))
-
-
-def remove_all(engine: Engine, collection: int) -> None:
-    """Remove the indexes of a collection that is no more. In `writing()`."""
-    for name in sorted(engine.indexes(collection)):
-        engine.define(drop_index(name))
+    for name in amiss(collection, policy, engine.all_indexes())[0]:
+        if name not in wanted:
+            define(drop_index(name))

@@ -7,7 +7,7 @@ from itertools import chain, islice
 from typing import Any, NamedTuple, TypeVar
 
 from ttlstore.document import Document, decode, encode_partition
-from ttlstore.engine import Engine, Row
+from ttlstore.engine import Engine, Row, Settings, SettingsChanged
 from ttlstore.engine.json import IndexGone, Json, Path, Rank
 from ttlstore.errors import CollectionNotFound, QueryError
 from ttlstore.indexes import named
@@ -47,11 +47,14 @@ class Asked(NamedTuple):
     """Of its parameters, and of the partition."""
     kinds: tuple[tuple[str, Kind], ...]
     partition: tuple[Test, ...]
+    scan: bool
+    """Whether every document may be read."""
 
 
 class Statement(NamedTuple):
     """A plan and its SQL."""
 
+    planned_by: Settings
     plan: Plan
     condition: Sql
     hint: str
@@ -74,14 +77,14 @@ class Queries:
         self._frames = frames(engine.prepare)
 
     def run(self, text: str, parameters: Parameters | None, partition: Any, *, scan: bool) -> Iterator[Any]:
-        asked = self._asked(text, parameters, partition)
-        return self._results(asked, self._allowed_statement(asked, scan), *_window(asked))
+        asked = self._asked(text, parameters, partition, scan=scan)
+        return self._results(asked, self._allowed_statement(asked), *_window(asked))
 
     def page(
         self, text: str, parameters: Parameters | None, partition: Any, *, scan: bool, size: int, token: str | None
     ) -> Page:
-        asked = self._asked(text, parameters, partition)
-        statement = self._allowed_statement(asked, scan)
+        asked = self._asked(text, parameters, partition, scan=scan)
+        statement = self._allowed_statement(asked)
         check_size(size)
         tokens = Tokens(self._collection, self._name, text, asked.values)
         start = Position(None, 0, *_window(asked))
@@ -92,8 +95,8 @@ class Queries:
         return Page(items, None if end is None else tokens.token(end))
 
     def explain(self, text: str, parameters: Parameters | None, partition: Any) -> Explanation:
-        asked = self._asked(text, parameters, partition)
-        statement = self._statement(asked, self._settings())
+        asked = self._asked(text, parameters, partition, scan=True)
+        statement = self._statement(asked, self._settings(anew=True))
         if not asked.query.sources:
             return explanation(statement.plan, "", [])
         of_conditions = statement.values(asked)
@@ -105,7 +108,7 @@ class Queries:
 
     # --- planning ---------------------------------------------------------------------------------------------------
 
-    def _asked(self, text: str, parameters: Parameters | None, partition: Any) -> Asked:
+    def _asked(self, text: str, parameters: Parameters | None, partition: Any, *, scan: bool) -> Asked:
         query = parse(text)
         values = bind(query, parameters)
         kinds = tuple([(parameter.name, kind_of(values[parameter.name])) for parameter in query.parameters])
@@ -113,40 +116,44 @@ class Queries:
         if partition is not UNSET:
             values = {**values, _PARTITION: encode_partition(partition), _PARTITION_VALUE: partition}
             tests = _partition_tests(self._partition_path, kind_of(partition), self._engine.json)
-        return Asked(query, values, kinds, tests)
+        return Asked(query, values, kinds, tests, scan)
 
-    def _allowed_statement(self, asked: Asked, scan: bool) -> Statement:
-        settings = self._settings()
-        if settings[4] == "none" and not scan:
+    def _allowed_statement(self, asked: Asked, *, anew: bool = False) -> Statement:
+        settings = self._settings(anew=anew)
+        if settings.mode == "none" and not asked.scan:
+            settings = self._settings(anew=True)
+        if settings.mode == "none" and not asked.scan:
             raise QueryError(
                 f"{self._name!r} has indexing mode 'none': pass scan=True to have every document read, or configure "
                 "the mode 'consistent' or 'lazy'"
             )
-        return self._statement(asked, settings, sure=settings[4] == "consistent")
+        return self._statement(asked, settings, sure=settings.mode == "consistent" or not self._engine.json.advised)
 
-    def _settings(self) -> Row:
-        settings = self._engine.one(self._engine.statements.collection, (self._collection,))
+    def _settings(self, *, anew: bool = False) -> Settings:
+        settings = self._engine.settings(self._collection, anew=anew)
         if settings is None:
             raise CollectionNotFound(f"the collection {self._name!r} was dropped")
         return settings
 
-    def _statement(self, asked: Asked, settings: Row, *, sure: bool = False) -> Statement:
+    def _statement(self, asked: Asked, settings: Settings, *, sure: bool = False) -> Statement:
         """The statement for the indexes that are there; if it is sure that they are, for those of the policy."""
-        indexes = _indexes_of_policy(self._collection, *settings[4:6])
+        indexes = _indexes_of_policy(*settings)
         if indexes and not sure:
-            there = self._engine.indexes(self._collection)
-            indexes = tuple((name, paths) for name, paths in indexes if name in there)
-        known = (asked.kinds, asked.partition, self._collection, indexes, self._engine.json, self._frames)
+            there = self._engine.all_indexes()
+            indexes = tuple((name, paths) for name, paths in indexes if there.get(name))
+        known = (asked.kinds, asked.partition, settings, indexes, self._engine.json, self._frames)
         text = asked.query.text
         return _statement_once(text, *known) if len(text) <= CACHED_LENGTH else _statement(asked.query, *known)
 
     def _without_missing(self, asked: Asked, answer: Callable[[Statement], T], statement: Statement) -> T:
-        """What the statement answers; if one of its indexes is not there, what one for the others does."""
+        """What the statement answers; if it was planned by what is no more so, what one planned anew does."""
         while True:
             try:
                 return answer(statement)
             except IndexGone:
-                statement = self._statement(asked, self._settings())
+                statement = self._statement(asked, self._settings(anew=True))
+            except SettingsChanged:
+                statement = self._allowed_statement(asked, anew=True)
 
     def _now(self) -> int:
         return present(self._engine.statement_clock)
@@ -178,16 +185,16 @@ class Queries:
         return evaluate(query, documents, asked.values, time)
 
     def _rows(self, asked: Asked, statement: Statement, now: int, window: tuple[int, int]) -> Iterator[Row]:
-        rows = self._engine.stream(statement.rows, self._frames.rows.values(statement.values(asked), now, *window))
-        first = next(rows, None)  # now it shows whether the indexes are there
+        values = self._frames.rows.values(statement.values(asked), now, *window)
+        rows = self._engine.stream(statement.rows, values, statement.planned_by)
+        first = next(rows, None)  # now it shows whether the plan holds
         return iter(()) if first is None else chain((first,), rows)
 
     def _count(self, asked: Asked, statement: Statement, now: int) -> int:
+        prepared, values = statement.number, self._frames.number.values(statement.values(asked), now)
         if statement.plan.test == ALWAYS:  # all documents: by the indexes that know when they expire
-            row = self._engine.one(self._engine.statements.count, (now, self._collection))
-        else:
-            row = self._engine.one(statement.number, self._frames.number.values(statement.values(asked), now))
-        return 0 if row is None else int(row[0])
+            prepared, values = self._engine.statements.count, (now, self._collection)
+        return sum(row[0] for row in self._engine.all(prepared, values, statement.planned_by))
 
     # --- pages ------------------------------------------------------------------------------------------------------
 
@@ -254,7 +261,7 @@ class Queries:
             if len(rows) < chunk:
                 prepared = _rows(self._frames, self._collection, statement, segment.text, with_keys=True)
                 values = self._frames.rows.values(known + segment.values, now, chunk - len(rows), 0)
-                rows += self._engine.all(prepared, values)
+                rows += self._engine.all(prepared, values, statement.planned_by)
         return rows
 
 
@@ -290,11 +297,12 @@ def _statement(
     query: Query,
     kinds: tuple[tuple[str, Kind], ...],
     partition: tuple[Test, ...],
-    collection: int,
+    settings: Settings,
     indexes: Indexes,
     json: Json,
     frames: Frames,
 ) -> Statement:
+    collection = settings.collection
     planned = plan(query, dict(kinds), json, dict(indexes), partition)
     tested = condition(planned.test, json, planned.indexed)
     hint = json.use_key() if planned.by_id else json.use(planned.index)
@@ -302,7 +310,7 @@ def _statement(
     if planned.gathered and planned.index is not None:
         hint, text = json.gather(planned.index, collection, tested.text)
         tested = tested._replace(text=text)
-    unfinished = Statement(planned, tested, hint, _as_it_is(number), _as_it_is(number))
+    unfinished = Statement(settings, planned, tested, hint, _as_it_is(number), _as_it_is(number))
     return unfinished._replace(rows=_rows(frames, collection, unfinished))
 
 

@@ -5,7 +5,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import timedelta
 from types import TracebackType
 from typing import Self
@@ -143,22 +143,20 @@ class Store:
         default_ttl = check_default_ttl(default_ttl)
         indexing = IndexingPolicy.of(indexing)
         check_ttl_and_indexing(default_ttl, indexing)
-        with self._engine.writing():
-            made = self._engine.change(
-                self._statements.create_collection,
-                (
-                    name,
-                    partition_key,
-                    default_ttl,
-                    indexing.mode,
-                    indexing.paths_json(),
-                    present(self._clock),
-                ),
-            )
-            if not made:
-                raise CollectionExists(f"there is a collection {name!r} in {self._engine.name} already")
-            collection = self.collection(name)
-            indexes.apply(self._engine, collection._id, indexing)
+        row = (name, partition_key, default_ttl, indexing.mode, indexing.paths_json(), present(self._clock))
+        with self._engine.defining() if indexing.paths else nullcontext() as define:
+            with self._engine.writing():
+                if not self._engine.change(self._statements.create_collection, row):
+                    raise CollectionExists(f"there is a collection {name!r} in {self._engine.name} already")
+                collection = self.collection(name)
+                if define is None:
+                    indexes.make(self._engine, self._engine.define, collection._id, indexing)
+            if define is not None:
+                try:
+                    indexes.make(self._engine, define, collection._id, indexing)
+                except BaseException:
+                    self.delete_collection(name)
+                    raise
         if self._background and indexing.mode == "lazy":
             self._background.wake()
         return collection

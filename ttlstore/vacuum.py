@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import NamedTuple
@@ -132,13 +132,14 @@ class Vacuum:
         grace = self._policy.grace_milliseconds()
         schedule: list[Due] = []
         defaults: dict[int, int | None] = {}
+        there = self._engine.all_indexes()
         for collection, name, default_ttl, first_own, first_inherited, *indexing in self._engine.all(
             self._engine.statements.next_due
         ):
             if name is None:
                 schedule.append(Due(0, collection, "dropped"))
                 continue
-            if indexes.missing(self._engine, collection, IndexingPolicy.stored(*indexing)):
+            if any(indexes.amiss(collection, IndexingPolicy.stored(*indexing), there)):
                 schedule.append(Due(0, collection, "index"))
             defaults[collection] = default_ttl
             if default_ttl is not None and first_own is not None:
@@ -212,7 +213,7 @@ class Vacuum:
     def _batch(self, due: Due, now: int) -> float:
         """Delete a batch of what is due now, and tell for how long to let others go first."""
         if due.kind == "index":
-            return self._build_index(due.collection)
+            return self._mend_indexes(due.collection)
         key = (due.collection, due.kind)
         rows = self._rows.get(key, FIRST_BATCH_ROWS)
         moment = () if due.kind == "dropped" else (now, self._policy.grace_milliseconds())
@@ -238,15 +239,26 @@ class Vacuum:
         # Somebody may still write to it who began before it was dropped.
         with suppress(StoreBusy, CollectionNotFound), self._engine.writing():
             if self._engine.change(self._engine.statements.forget_dropped, (collection,)):
-                indexes.remove_all(self._engine, collection)
+                indexes.remove_others(self._engine, self._engine.define, collection, IndexingPolicy())
 
-    def _build_index(self, collection: int) -> float:
-        """One that a lazy collection still lacks; whole, however long that takes: an index is not built by halves."""
-        with self._engine.writing():
+    def _mend_indexes(self, collection: int) -> float:
+        """What was cut short when an index was made or removed, and one that a lazy collection still lacks.
+
+        Whole, however long that takes: an index is not built by halves.
+        """
+        with ExitStack() as stack:
+            try:
+                define = stack.enter_context(self._engine.defining())
+            except StoreBusy:  # another process has its hands on them
+                return BUSY_SECONDS
+            if define is None:
+                stack.enter_context(self._engine.writing())
+                define = self._engine.define
             settings = self._engine.one(self._engine.statements.collection, (collection,))
             policy = IndexingPolicy.stored(*settings[-2:]) if settings else IndexingPolicy()
-            for name in indexes.missing(self._engine, collection, policy)[:1]:
-                indexes.build(self._engine, collection, policy, name)
+            indexes.remove_others(self._engine, define, collection, policy)
+            for name in indexes.amiss(collection, policy, self._engine.all_indexes())[1][:1]:
+                indexes.build(self._engine, define, collection, policy, name)
         self._engine.checkpoint()
         return GAP_SECONDS
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ttlstore import Collection, Explanation, IndexingPolicy, Store
-from ttlstore.engine import Row
+from ttlstore.engine import Row, Settings
 from ttlstore.statements import Prepared, Values
 
 COMPOSITE = ("/status", "/total")
@@ -159,10 +159,10 @@ def test_a_page_goes_on_in_the_index_where_the_last_one_ended(
     engine, steps = file_store._engine, list[str]()
     run = engine.all
 
-    def noted(statement: Prepared, values: Values = ()) -> list[Row]:
+    def noted(statement: Prepared, values: Values = (), planned_by: Settings | None = None) -> list[Row]:
         if statement.sql.startswith("SELECT documents") or statement.sql.startswith("SELECT CASE"):
             steps.extend(engine.steps(statement, values)[:1])
-        return run(statement, values)
+        return run(statement, values, planned_by)
 
     text = "SELECT * FROM c ORDER BY c.total"
     token = orders.query_page(text, size=5).token

@@ -18,6 +18,7 @@ from ttlstore.engine.json import Operator, Rank, drop_index
 from ttlstore.engine.json import Path as JsonPath
 from ttlstore.indexes import named
 from ttlstore.query.conditions import kind_of
+from ttlstore.schema import index_prefix
 from ttlstore.statements import Prepared
 from ttlstore.testing import FakeClock
 
@@ -44,7 +45,9 @@ AWKWARD_NAMES = [
 
 
 def indexes_of(collection: Collection) -> frozenset[str]:
-    return collection._engine.indexes(collection._id)
+    there = collection._engine.all_indexes()
+    assert all(there.values())
+    return frozenset(name for name in there if name.startswith(index_prefix(collection._id)))
 
 
 def rows(collection: Collection, condition: str, *values: Any) -> list[int]:

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import sqlalchemy
 
 from ttlstore.engine.json import Json
-from ttlstore.errors import CannotOpen, shown
+from ttlstore.errors import CannotOpen, StoreFailed, shown
 from ttlstore.statements import Prepare, Prepared, Statements, Values
 from ttlstore.ttl import Clock
 
@@ -28,6 +28,23 @@ class Space(NamedTuple):
     page_bytes: int
     pages: int
     free_pages: int
+
+
+class Settings(NamedTuple):
+    """What of a collection's settings a query is planned by."""
+
+    collection: int
+    mode: str
+    paths: str
+
+    @classmethod
+    def of(cls, row: Row | None) -> "Settings | None":
+        """Those in a row of `Statements.collection`."""
+        return None if row is None else cls(row[0], row[4], row[5])
+
+
+class SettingsChanged(StoreFailed):
+    """The settings that a statement was planned by are not those of the collection, or the collection was dropped."""
 
 
 class Engine(Protocol):
@@ -54,11 +71,21 @@ class Engine(Protocol):
     def one(self, statement: Prepared, values: Values = ()) -> Row | None:
         """The first row."""
 
-    def all(self, statement: Prepared, values: Values = ()) -> list[Row]:
-        """All rows."""
+    def all(self, statement: Prepared, values: Values = (), planned_by: Settings | None = None) -> list[Row]:
+        """All rows. Raises SettingsChanged if `settings` was wrong about `planned_by`."""
 
-    def stream(self, statement: Prepared, values: Values = ()) -> Iterator[Row]:
-        """All rows as they are now, however long the caller takes, on a connection that nobody waits for."""
+    def stream(self, statement: Prepared, values: Values = (), planned_by: Settings | None = None) -> Iterator[Row]:
+        """All rows as they are now, however long the caller takes, on a connection that nobody waits for.
+
+        Raises SettingsChanged as `all` does.
+        """
+
+    def settings(self, collection: int, *, anew: bool = False) -> Settings | None:
+        """What to plan a query by; None if the collection was dropped.
+
+        The settings as they are; or, where a server must be asked for them, as they were last seen, unless they are to
+        be read `anew`: a statement that is planned by them finds out in the same trip whether they still hold.
+        """
 
     def write(self, statement: Prepared, values: Callable[[int, int], Values]) -> tuple[int, int]:
         """Write with the values at (now, ts), and tell how many rows were changed and the `ts`.
@@ -85,14 +112,26 @@ class Engine(Protocol):
     def change(self, statement: Prepared, values: Values) -> int:
         """Write inside `writing()`, and tell how many rows were changed."""
 
-    def change_many(self, statement: Prepared, rows: list[Values]) -> int:
-        """The same statement once for each of the rows, inside `writing()`."""
+    def change_many(self, statement: Prepared, rows: list[Values], sent: Callable[[], None] = lambda: None) -> int:
+        """The same statement once for each of the rows, inside `writing()`.
 
-    def indexes(self, collection: int) -> frozenset[str]:
-        """The names of the indexes that `define` made for a collection."""
+        `sent` is called when only the database has work to do, if there is such a moment.
+        """
+
+    def all_indexes(self) -> dict[str, bool]:
+        """The indexes that were made for collections, by name, and whether each can be used.
+
+        One whose making was cut short cannot, nor one that is still being made.
+        """
 
     def define(self, statement: str) -> None:
         """Run a statement of `json` that makes or removes an index, inside `writing()`."""
+
+    def defining(self) -> AbstractContextManager[Callable[[str], None] | None]:
+        """What does the same as `define` outside of `writing()`, while others write; None where that cannot be done.
+
+        Nobody else is in here meanwhile. Raises StoreBusy.
+        """
 
     def reading(self) -> AbstractContextManager[None]:
         """What this thread reads inside is one state of the database."""

@@ -64,6 +64,8 @@ class Json(Protocol):
 
     placeholder: str
     """What stands for a parameter."""
+    advised: bool
+    """Whether `use` says anything: then the index must be there."""
 
     def reaches(self, path: Path) -> bool:
         """Whether the database can follow this path. What it cannot follow is evaluated outside."""

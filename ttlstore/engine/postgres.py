@@ -14,16 +14,18 @@ import psycopg
 import sqlalchemy
 from psycopg.pq import TransactionStatus
 
-from ttlstore.engine import Durability, Progress, Row, Space
+from ttlstore.engine import Durability, Progress, Row, Settings, Space
 from ttlstore.engine.json import Json
 from ttlstore.engine.postgres_address import Address
 from ttlstore.engine.postgres_clock import ServerClock
-from ttlstore.engine.postgres_connections import Connection, Connections
+from ttlstore.engine.postgres_connections import LOCKS, Connection, Connections
 from ttlstore.engine.postgres_errors import RETRIED, is_busy, rolled_back, translated
+from ttlstore.engine.postgres_indexes import ALL_INDEXES, IndexMaker
 from ttlstore.engine.postgres_json import PostgresJson
+from ttlstore.engine.postgres_settings import SeenSettings, compared, comparing
 from ttlstore.engine.postgres_sql import ALL_ROWS, COPY, PRESENT_COLLECTION, copy_lines, statements
 from ttlstore.errors import NotSupported, StoreBusy, TtlStoreError
-from ttlstore.schema import collections, documents, index_prefix
+from ttlstore.schema import INDEXES_OF_COLLECTIONS, collections, documents
 from ttlstore.statements import Prepared, Statements, Values
 from ttlstore.ttl import Clock, moment
 
@@ -31,12 +33,12 @@ T = TypeVar("T")
 
 json = PostgresJson()
 
-LOCKS = 0x74746C73  # "ttls", the first half of the numbers of our advisory locks; the second tells what for
 FEW_ROWS = 200  # that come at once
 STREAMED_ROWS = 500 if psycopg.capabilities.has_stream_chunked() else 1  # of more, held at a time
 HOUSEKEEPING_LOCK_MILLISECONDS = 20  # that the vacuum waits for a change of settings before it tries again later
 MIGRATION_PATIENCE = "60s"  # whatever an application's patience with a write: another may be migrating
 COPIED_ROWS = 50  # from so many on it pays to try COPY first, which takes one more trip to the server
+SENT_ROWS = 100  # at a time, by COPY: the server works on them while the next are made
 BLOCK_BYTES = 8192  # what space is counted in
 
 
@@ -63,6 +65,7 @@ class PostgresEngine:
             f"CREATE SCHEMA IF NOT EXISTS {address.schema}",
             f"SET search_path TO {address.schema}",
         )
+        self._seen = SeenSettings()
         self._connections = Connections(address, durability, busy_timeout, read_only=read_only)
         first = self._connections.take()
         self.description = f"PostgreSQL {first.raw.info.parameter_status('server_version')}"
@@ -86,21 +89,38 @@ class PostgresEngine:
         finally:
             self._connections.give(connection)
 
-    def all(self, statement: Prepared, values: Values = ()) -> list[Row]:
+    def all(self, statement: Prepared, values: Values = (), planned_by: Settings | None = None) -> list[Row]:
         with self._some() as connection:
-            return self._run(connection, statement.sql, statement.arrange(values)).fetchall()
+            return self._rows(connection, statement.sql, statement.arrange(values), planned_by)
 
-    def stream(self, statement: Prepared, values: Values = ()) -> Iterator[Row]:
+    def _rows(
+        self,
+        connection: Connection,
+        sql: str,
+        values: Values,
+        planned_by: Settings | None,
+        limit: int | None = None,
+    ) -> list[Row]:
+        if planned_by is None:
+            limited = sql if limit is None else f"SELECT * FROM ({sql}) AS every LIMIT {limit}"
+            return self._run(connection, limited, values).fetchall()
+        compare = comparing(sql, planned_by.collection, limit)
+        return self._seen.confirmed(self._run(connection, compare, compared(planned_by, values)).fetchall(), planned_by)
+
+    def settings(self, collection: int, *, anew: bool = False) -> Settings | None:
+        seen = None if anew else self._seen.get(collection)
+        return seen or self._seen.remember(Settings.of(self.one(self.statements.collection, (collection,))))
+
+    def stream(self, statement: Prepared, values: Values = (), planned_by: Settings | None = None) -> Iterator[Row]:
         if self.in_transaction():  # whose contents another connection does not see
-            yield from self.all(statement, values)
+            yield from self.all(statement, values, planned_by)
             return
         arranged = statement.arrange(values)
         connection = self._connections.take()
         try:
             # Most queries find a few documents: those come at once, by a statement that is prepared. Only if there are
             # more it is run again, as one that is not, and never with a cursor of the server's: five trips to it.
-            few = self._run(connection, f"SELECT * FROM ({statement.sql}) AS few LIMIT {FEW_ROWS + 1}", arranged)
-            rows = few.fetchall()
+            rows = self._rows(connection, statement.sql, arranged, planned_by, FEW_ROWS + 1)
             if len(rows) > FEW_ROWS:
                 yield from connection.cursor.stream(statement.sql, arranged, size=STREAMED_ROWS)
                 return
@@ -148,9 +168,11 @@ class PostgresEngine:
 
     def change(self, statement: Prepared, values: Values) -> int:
         connection = self._in_transaction()
+        if statement in (self.statements.configure, self.statements.drop_collection):
+            self._seen.forget()
         return self._run(connection, statement.sql, statement.arrange(values)).rowcount
 
-    def change_many(self, statement: Prepared, rows: list[Values]) -> int:
+    def change_many(self, statement: Prepared, rows: list[Values], sent: Callable[[], None] = lambda: None) -> int:
         connection = self._in_transaction()
         alone = connection.depth == 1 and not connection.used
 
@@ -161,13 +183,14 @@ class PostgresEngine:
         if statement is self.statements.create and len(rows) >= COPIED_ROWS:
             if not alone:
                 self._run(connection, "SAVEPOINT copying", None)
-            if self._copied(connection, rows):
+            if self._copied(connection, rows, sent):
                 return len(rows)
             if alone:
                 begin_again()
             else:
                 self._run(connection, "ROLLBACK TO copying", None)
         many = self._own.of_many(statement, rows)
+        sent()
 
         def write() -> int:
             if many is not None:
@@ -176,7 +199,7 @@ class PostgresEngine:
 
         return self._again(write, begin_again) if alone else write()
 
-    def _copied(self, connection: Connection, rows: list[Values]) -> bool:
+    def _copied(self, connection: Connection, rows: list[Values], sent: Callable[[], None]) -> bool:
         """Create documents in the fastest way there is. False if it is barred: one of them may have a row already."""
         collection = rows[0][len(ALL_ROWS)]
         present = self._run(connection, PRESENT_COLLECTION, (collection,)).fetchone()
@@ -184,21 +207,33 @@ class PostgresEngine:
             return False
         try:
             with connection.cursor.copy(COPY) as copy:
-                copy.write(copy_lines(rows, present[0] if isinstance(self.clock, ServerClock) else None))
+                ts = present[0] if isinstance(self.clock, ServerClock) else None
+                for start in range(0, len(rows), SENT_ROWS):
+                    copy.write(copy_lines(rows[start : start + SENT_ROWS], ts))
+                sent()
         except (psycopg.errors.UniqueViolation, *RETRIED):
             return False
         except psycopg.Error as error:
             raise self._translated(error, connection) from error
         return True
 
-    def indexes(self, collection: int) -> frozenset[str]:
-        names = _literal(
-            "SELECT indexname::text FROM pg_indexes WHERE schemaname = current_schema() AND starts_with(indexname, %s)"
-        )
-        return frozenset(row[0] for row in self.all(names, (index_prefix(collection),)))
+    def all_indexes(self) -> dict[str, bool]:
+        return dict(self.all(ALL_INDEXES, (documents.name, INDEXES_OF_COLLECTIONS)))
 
     def define(self, statement: str) -> None:
         self._run(self._in_transaction(), statement.replace("%%", "%"), None)
+
+    @contextmanager
+    def defining(self) -> Iterator[Callable[[str], None] | None]:
+        mine = self._connections.mine()
+        if mine is not None and mine.raw.pgconn.transaction_status != TransactionStatus.IDLE:
+            yield None
+            return
+        # Who keeps house has other things to do than to wait for its turn.
+        patience = self._busy_timeout if mine is None else 0.0
+        with IndexMaker(self._connections.connect(), self.name, self._busy_timeout) as maker:
+            maker.wait_for_turn(patience)
+            yield maker.define if maker.beside_writers() else None
 
     # --- running statements -----------------------------------------------------------------------------------------
 
@@ -347,7 +382,8 @@ class PostgresEngine:
     def check(self) -> list[str]:
         invalid = _literal(
             "SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid IN (%s::regclass, %s::regclass) "
-            "AND NOT (indisvalid AND indisready) ORDER BY 1"
+            "AND NOT (indisvalid AND indisready) "
+            "AND indexrelid NOT IN (SELECT index_relid FROM pg_stat_progress_create_index) ORDER BY 1"
         )
         found = self.all(invalid, (documents.name, collections.name))
         return [f"the index {name} is not valid: REINDEX INDEX {name}" for (name,) in found]

@@ -25,6 +25,7 @@ from ttlstore.errors import CannotOpen, StoreBusy, StoreClosed, StoreFailed
 MAX_CONNECTIONS = 16  # of one open store: a server allows a hundred, unless it is told otherwise
 CONNECT_SECONDS = 10  # unless the URL says connect_timeout
 OLDEST_POSTGRES = 14
+LOCKS = 0x74746C73  # "ttls", the first half of the numbers of our advisory locks; the second tells what for
 PREPARED_AFTER = 1  # runs of a statement on a connection: what is run once is not worth it
 
 

@@ -39,6 +39,7 @@ class PostgresJson:
     """The expressions for PostgreSQL."""
 
     placeholder: str = "%s"
+    advised: bool = False
 
     def reaches(self, path: Path) -> bool:
         return is_short(path) and all(isinstance(part, int) or is_text(part) for part in path)

@@ -13,7 +13,7 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
-from ttlstore.engine import Durability, Progress, Row, Space, sqlite_connections
+from ttlstore.engine import Durability, Progress, Row, Settings, Space, sqlite_connections
 from ttlstore.engine.json import Json
 from ttlstore.engine.sqlite_connections import Connection, Connections
 from ttlstore.engine.sqlite_file import APPLICATION_ID, inspect_file
@@ -27,7 +27,7 @@ from ttlstore.errors import (
     StoreFailed,
     StoreFull,
 )
-from ttlstore.schema import index_prefix
+from ttlstore.schema import INDEXES_OF_COLLECTIONS
 from ttlstore.statements import Prepared, Statements, Values, preparing_for
 from ttlstore.ttl import Clock, moment
 
@@ -114,7 +114,7 @@ class SqliteEngine:
         finally:
             lock.release()
 
-    def all(self, statement: Prepared, values: Values = ()) -> list[Row]:
+    def all(self, statement: Prepared, values: Values = (), planned_by: Settings | None = None) -> list[Row]:
         connection = self._connections.mine()
         arranged = statement.arrange(values)
         if not connection.lock.acquire(True, self._busy_timeout):
@@ -124,7 +124,10 @@ class SqliteEngine:
         finally:
             connection.lock.release()
 
-    def stream(self, statement: Prepared, values: Values = ()) -> Iterator[Row]:
+    def settings(self, collection: int, *, anew: bool = False) -> Settings | None:
+        return Settings.of(self.one(self.statements.collection, (collection,)))
+
+    def stream(self, statement: Prepared, values: Values = (), planned_by: Settings | None = None) -> Iterator[Row]:
         if self._path is None or self.in_transaction():  # whose contents another connection does not see
             yield from self.all(statement, values)
             return
@@ -182,7 +185,7 @@ class SqliteEngine:
     def change(self, statement: Prepared, values: Values) -> int:
         return self.change_many(statement, [values])
 
-    def change_many(self, statement: Prepared, rows: list[Values]) -> int:
+    def change_many(self, statement: Prepared, rows: list[Values], sent: Callable[[], None] = lambda: None) -> int:
         connection = self._connections.mine()
         try:
             with connection.lock:
@@ -193,9 +196,13 @@ class SqliteEngine:
 
     # --- indexes ----------------------------------------------------------------------------------------------------
 
-    def indexes(self, collection: int) -> frozenset[str]:
+    def all_indexes(self) -> dict[str, bool]:
         names = _literal("SELECT name FROM sqlite_master WHERE type = 'index' AND name GLOB ?")
-        return frozenset(row[0] for row in self.all(names, (f"{index_prefix(collection)}*",)))
+        return dict.fromkeys((name for (name,) in self.all(names, (f"{INDEXES_OF_COLLECTIONS}*",))), True)
+
+    @contextmanager
+    def defining(self) -> Iterator[None]:
+        yield  # a file has one writer
 
     def define(self, statement: str) -> None:
         connection = self._connections.mine()

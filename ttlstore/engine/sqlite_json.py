@@ -34,6 +34,7 @@ class SqliteJson:
     """The expressions for SQLite."""
 
     placeholder: str = "?"
+    advised: bool = True
 
     def reaches(self, path: Path) -> bool:
         # Not every version of SQLite finds a name with a quotation mark in it.
