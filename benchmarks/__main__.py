@@ -91,11 +91,11 @@ def peers(
         *(budget, load_budget),
     )
     console = wide_console()
-    with console.status("") as status:
-        run = SideBySide(options, command, lambda text: status.update(text)).measure()
-    table.show(run, console)
-    if output:
-        run.save(output)
+    measuring = SideBySide(options, command, lambda text: click.echo(text, err=True))
+    for run in measuring.parts():
+        if output:
+            run.save(output)
+    table.show(measuring.run, console)
 
 
 @main.command()

@@ -41,7 +41,7 @@ def ratio_shown(ratio: float | None) -> str:
 
 def cell_shown(cell: Cell | None) -> str:
     if cell is None:
-        return NOTHING
+        return f"{NOTHING} (not measured)"
     if not cell.rounds:
         return f"{NOTHING} ({cell.empty})"
     spread = f" ±{cell.spread:.0%}" if len(cell.rounds) > 1 else ""

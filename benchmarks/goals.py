@@ -69,9 +69,16 @@ def _ahead(run: Run, work: str, at: int) -> Iterator[Goal]:
 def _growth(run: Run) -> Iterator[Goal]:
     sizes = [at for at in run.axis("read") if run.figure("read", OURS, at)]
     if sizes and sizes[-1] >= GROWTH_DOCUMENTS:
-        few, many = (run.figure("read", OURS, at) or 0.0 for at in (sizes[0], sizes[-1]))
+        ours, floor = (_grown(run, peer, sizes[0], sizes[-1]) for peer in (OURS, FLOOR))
         text = f"a read of {sizes[-1]:,} documents: within {GROWTH_FACTOR} x of one of {sizes[0]:,}"
-        yield Goal(text, ratio_shown(many / few), many / few <= GROWTH_FACTOR)
+        measured = f"{ratio_shown(ours)}; the floor's {ratio_shown(floor)}" if floor else ratio_shown(ours)
+        yield Goal(text, measured, ours is not None and ours <= GROWTH_FACTOR)
+
+
+def _grown(run: Run, peer: str, few: int, many: int) -> float | None:
+    """How many times as long a read takes among many."""
+    before, after = (run.figure("read", peer, at) for at in (few, many))
+    return after / before if before and after else None
 
 
 def _readers(run: Run) -> Iterator[Goal]:

@@ -111,18 +111,22 @@ class SideBySide:
             else:
                 tell(f"without {name}: it has no durability {options.durability!r}")
 
-    def measure(self) -> Run:
+    def parts(self) -> Iterator[Run]:
+        """The run as it grows, after each of its parts: what an hour measured is not lost by its last minute."""
         peers = tuple(self.run.versions)
         slow: dict[str, str] = {}
         for size in self.options.sizes:
             self.at_size(size, peers, slow)
+            yield self.run
         for size in self.options.big_sizes:
             self.at_size(size, tuple(name for name in peers if name in (OURS, FLOOR)), slow)
+            yield self.run
         if self.options.shared_size:
-            self.many_at_once(tuple(name for name in peers if name not in slow))
+            self.many_at_once(peers)
+            yield self.run
         if self.options.expiring:
             self.expiry(peers)
-        return self.run
+            yield self.run
 
     # --- the parts of a run -----------------------------------------------------------------------------------------
 

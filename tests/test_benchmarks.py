@@ -69,7 +69,7 @@ def test_what_a_peer_does_not_offer_it_refuses(tmp_path: Path) -> None:
 def test_the_store_and_the_floor_run_side_by_side() -> None:
     options = Options((OURS, FLOOR), (60,), (), "normal", 1, (1,), 0, 0, 10.0, 10.0)
     told: list[str] = []
-    run = SideBySide(options, "python -m benchmarks peers", told.append).measure()
+    [run] = SideBySide(options, "python -m benchmarks peers", told.append).parts()
     for work in ("load", *IN_ORDER):
         for peer in (OURS, FLOOR):
             cell = run.cell(work, peer, 60)
@@ -115,6 +115,12 @@ def test_goals_tell_what_was_missed_and_by_how_much(run: Run) -> None:
     assert verdicts["4 processes read at least 1.7 x as much as one (2 cores)"] == ("MISSED", "1.50 x")
 
 
+def test_growth_is_told_beside_that_of_the_floor(run: Run) -> None:
+    run.cells += [Cell("read", peer, 10_000_000, [3e-6]) for peer in (OURS, FLOOR)]
+    growth = next(goal for goal in goals(run) if "10,000,000 documents: within 1.5 x of one of" in goal.text)
+    assert (growth.verdict, growth.measured) == ("reached", "1.50 x; the floor's 3.00 x")
+
+
 def test_two_records_show_what_a_change_did(run: Run, tmp_path: Path) -> None:
     run.save(tmp_path / "before.json")
     run.cells[0].rounds = [1e-6, 1e-6]
@@ -134,6 +140,7 @@ def test_the_page_is_made_from_a_record(run: Run, tmp_path: Path) -> None:
     text = target.read_text()
     assert "| ttlstore | 2.00 µs ±10% | 1.00 x | 2.00 x | 3.00 µs | 1.00 x | 1.00 x |" in text
     assert "— (no index on a property)" in text
+    assert "| lmdb | 0.50 µs ±10% | 0.25 x | 0.50 x | — (not measured) |" in text
     assert "python -m benchmarks peers" in text
     for picture in ("run-side-by-side", "run-growth", "run-many-at-once"):
         assert f"(benchmarks/{picture}.svg)" in text

@@ -315,7 +315,7 @@ class Collection:
 
         Raises DocumentExists, InvalidDocument or InvalidTtl.
         """
-        encoded, stored = self._encode(document, make_id=True)
+        encoded, stored = encode(document, self._partition_path, make_id=True)
         etag = new_etag()
         changed, ts = self._engine.write(
             self._statements.create, lambda now, ts: (*encoded.values(ts, etag), self._id, now)
@@ -331,7 +331,7 @@ class Collection:
         With `if_match`, only over the version with that `_etag`, else PreconditionFailed. Raises InvalidDocument or
         InvalidTtl.
         """
-        encoded, stored = self._encode(document)
+        encoded, stored = encode(document, self._partition_path)
         etag = new_etag()
         if if_match is None:
             changed, ts = self._engine.write(
@@ -350,7 +350,7 @@ class Collection:
         Raises DocumentNotFound, InvalidDocument or InvalidTtl; with `if_match`, PreconditionFailed if the one that is
         there has another `_etag`.
         """
-        encoded, stored = self._encode(document)
+        encoded, stored = encode(document, self._partition_path)
         etag = new_etag()
         while True:
             changed, ts = self._replace(encoded, etag, if_match)
@@ -402,7 +402,7 @@ class Collection:
 
         Raises what `create` does, naming the position of the document and how many are stored.
         """
-        encoded = (self._encode(document, make_id=True)[0] for document in documents)
+        encoded = (encode(document, self._partition_path, make_id=True)[0] for document in documents)
         return self._bulk(self._statements.create, lambda now: (self._id, now)).run(encoded)
 
     def upsert_many(self, documents: Iterable[Document]) -> int:
@@ -410,7 +410,7 @@ class Collection:
 
         Raises what `upsert` does, naming the position of the document and how many are stored.
         """
-        encoded = (self._encode(document)[0] for document in documents)
+        encoded = (encode(document, self._partition_path)[0] for document in documents)
         return self._bulk(self._statements.upsert, lambda now: (self._id,)).run(encoded)
 
     def _bulk(self, statement: Prepared, context: Callable[[int], Values]) -> BulkWrite:
@@ -418,16 +418,14 @@ class Collection:
 
     # --- how writes are made ----------------------------------------------------------------------------------------
 
-    def _encode(self, document: Document, *, make_id: bool = False) -> tuple[Encoded, Document]:
-        return encode(document, self._partition_path, make_id=make_id)
-
     def _noticed(self, ttls: Iterable[int | None], ts: int) -> None:
         if self._background:
             for each in ttls:
                 self._background.notice(self._id, each, ts)
 
     def _stored(self, document: Document, encoded: Encoded, ts: int, etag: str) -> Document:
-        self._noticed((encoded.ttl,), ts)
+        if self._background:
+            self._background.notice(self._id, encoded.ttl, ts)
         return with_system(document, ts, etag)
 
     def _replace(self, encoded: Encoded, etag: str, if_match: str | None) -> tuple[int, int]:

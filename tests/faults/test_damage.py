@@ -1,5 +1,6 @@
 """Damaged files"""
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -95,6 +96,16 @@ def test_a_damaged_file(part: str, whole: Path, killed: Path, path: Path, trial:
         trial.count(damaged_files=1, noticed=found_something_wrong)
         for file in list(path.parent.iterdir()):
             file.unlink()
+
+
+@promise("A file that is cut off under an open store: its documents are read right or an error is raised.")
+def test_a_file_is_cut_off_while_it_is_open(whole: Path, path: Path) -> None:
+    shutil.copy(whole, path)
+    with ttlstore.open(path, clock=FakeClock(), vacuum=False) as store:
+        store.collection("c").touch("id 0")  # with something in the log, SQLite does not look at the length of the file
+        os.truncate(path, path.stat().st_size // PAGE // 2 * PAGE)
+        assert unseen_in(store) != []
+        assert store.check() != []
 
 
 def looked_through(path: Path, *, log: bool) -> bool:
