@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Any, NamedTuple, TypeVar
 
 from ttlstore.document import Document, decode, encode_partition
@@ -20,7 +20,7 @@ from ttlstore.query.parameters import Parameters, bind
 from ttlstore.query.parser import parse
 from ttlstore.query.places import Placed, are_places, first_after, is_by_result, parts, placed
 from ttlstore.query.plan import count_result
-from ttlstore.query.sql import NO_LIMIT, frames
+from ttlstore.query.sql import NO_LIMIT, frames, has_column
 from ttlstore.query.statement import Indexes, Statement, rows_of, statement
 from ttlstore.query.syntax import Query
 from ttlstore.query.values import Value
@@ -291,7 +291,14 @@ def sorted_by(row: Row) -> Keys:
 
 @lru_cache(maxsize=CACHED_POLICIES)
 def _indexes_of_policy(collection: int, mode: Any, paths_json: str) -> Indexes:
-    return tuple(named(collection, IndexingPolicy.stored(mode, paths_json)).items())
+    """The indexes by name, each as far as conditions can use it: up to a property that has a column of its own."""
+    policy = IndexingPolicy.stored(mode, paths_json)
+    usable = {name: tuple(takewhile(_is_in_body, paths)) for name, paths in named(collection, policy).items()}
+    return tuple((name, paths) for name, paths in usable.items() if paths)
+
+
+def _is_in_body(path: Path) -> bool:
+    return not has_column(path)
 
 
 def _partition_tests(path: Path, kind: Kind, json: Json) -> tuple[Test, ...]:

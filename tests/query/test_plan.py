@@ -89,7 +89,7 @@ def conditions(draw: st.DrawFn, parameters: Parameters, depth: int = 2) -> str:
     path = draw(paths | indexed_paths)
     kinds = ["compare", "compare", "mirrored", "between", "in", "type", "prefix", "like", "bare", "paths", "sum"]
     if depth:
-        kinds += ["and", "and", "or", "not", "constant"]
+        kinds += ["and", "and", "or", "either", "not", "constant"]
     match draw(st.sampled_from(kinds)):
         case "compare":
             return f"{path} {draw(operators)} {draw(constant)}"
@@ -116,6 +116,14 @@ def conditions(draw: st.DrawFn, parameters: Parameters, depth: int = 2) -> str:
         case "and" | "or" as operator:
             inner = conditions(parameters, depth - 1)
             return f"({draw(inner)} {operator} {draw(inner)})"
+        case "either":
+            sides = st.one_of(
+                st.builds("{} {} {}".format, indexed_paths, operators, constant),
+                st.builds("{} IN ({}, {})".format, indexed_paths, constant, constant),
+                st.builds("(c.a = {} AND {} < {})".format, constant, indexed_paths, constant),
+                st.builds("c.id = {}".format, st.sampled_from(['"d0"', '"d1"', "1"])),
+            )
+            return f"({' OR '.join(draw(st.lists(sides, min_size=2, max_size=4)))})"
         case "not":
             return f"NOT ({draw(conditions(parameters, depth - 1))})"
     return path

@@ -78,7 +78,7 @@ def are_places(query_parts: tuple[Part, ...]) -> Callable[[Place], bool]:
 
 
 def placed(query: Query, documents: Iterable[Placed], parameters: Mapping[str, Value], now_ms: int) -> Iterator[Placed]:
-    """The results, in any order. With DISTINCT the same result may come more than once, always in the same place."""
+    """The results, in any order. One may come more than once, with DISTINCT, always in the same place."""
     results = _placed(query, documents, parameters, now_ms)
     return results if not query.distinct or is_by_result(query) else _at_their_first(query, results)
 

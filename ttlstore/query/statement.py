@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ttlstore.engine.json import Json, Path
 from ttlstore.query.conditions import Kind, Test
 from ttlstore.query.parser import CACHED_LENGTH, parse
-from ttlstore.query.plan import Plan, plan
+from ttlstore.query.plan import Plan, Sides, plan
 from ttlstore.query.sql import Frames, Sql, condition, order_text
 from ttlstore.query.syntax import Query
 from ttlstore.query.values import Value
@@ -47,14 +47,27 @@ def _statement(
     frames: Frames,
 ) -> Statement:
     planned = plan(query, dict(kinds), json, dict(indexes), partition)
-    tested = condition(planned.test, json, planned.indexed)
-    hint = json.use_key() if planned.by_id else json.use(planned.index)
+    if planned.either is not None:
+        hint, tested = _gathered(planned.either, json, collection)
+    else:
+        tested = condition(planned.test, json, planned.indexed)
+        hint = json.use_key() if planned.by_id else json.use(planned.index)
     number = frames.number.filled(collection=f"{collection:d}", condition=tested.text, hint=hint)
-    if planned.gathered and planned.index is not None:
-        hint, text = json.gather(planned.index, collection, tested.text)
+    if planned.gathered:
+        hint, text = json.gather(collection, [(hint, tested.text)])
         tested = tested._replace(text=text)
     unfinished = Statement(planned, tested, hint, _as_it_is(number), _as_it_is(number))
     return unfinished._replace(rows=rows_of(frames, collection, unfinished))
+
+
+def _gathered(either: Sides, json: Json, collection: int) -> tuple[str, Sql]:
+    """What to use, and the condition, for documents that several indexes find."""
+    sides = [condition(side.test, json, side.indexed) for side in either.sides]
+    uses = [json.use_key() if side.by is None else json.use(side.by) for side in either.sides]
+    hint, text = json.gather(collection, [(use, side.text) for use, side in zip(uses, sides, strict=True)])
+    beside = condition(either.beside, json, ())
+    operands = tuple([operand for part in (*sides, beside) for operand in part.operands])
+    return hint, Sql(f"({text} AND {beside.text})", operands)
 
 
 @lru_cache(maxsize=CACHED_PLANS)
