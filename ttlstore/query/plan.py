@@ -272,20 +272,28 @@ def count_result(query: Query, count: int) -> object:
 
 Score = tuple[int, int, int]  # paths that are equal to something, whether it sorts, how a range narrows it further
 _NO_INDEX: Score = (0, 0, 0)
+_ONLY_DIFFERS: Score = (0, 0, 1)  # it says what a value is not: that goes for most documents
 _ID: Path = ("id",)
 
 
 def _choose(parts: Sequence[Test], order: Sorting, indexes: Indexes) -> tuple[Score, str | None]:
     """The index that narrows the search the most: by equality first, then by order or by a range."""
-    equal = _equal(parts)
-    several = {part.path for part in parts if isinstance(part, Among)}
-    within = {part.path: 1 for part in parts if isinstance(part, IsA | Compare)}
-    within.update({part.path: 2 for part in parts if isinstance(part, IsA | Compare) and not _differs(part)})
+    equal, several, within = set[Path](), set[Path](), dict[Path, int]()
+    for part in parts:
+        if isinstance(part, Compare):
+            if part.operator == "=":
+                equal.add(part.path)
+            within[part.path] = max(within.get(part.path, 0), 1 if part.operator == "<>" else 2)
+        elif isinstance(part, IsA):
+            within[part.path] = 2
+        elif isinstance(part, Among):
+            several.add(part.path)
+    bindable = equal | several
     rest_of_order = tuple((path, descending) for path, descending in order if path not in equal)
     best: tuple[Score, int, str | None] = (_NO_INDEX, 0, None)
     for name, paths in indexes.items():
         bound = 0
-        while bound < len(paths) and paths[bound] in equal | several:
+        while bound < len(paths) and paths[bound] in bindable:
             bound += 1
         sorts = bool(order) and not several.intersection(paths[:bound]) and _sorts(paths[bound:], rest_of_order)
         narrows = within.get(paths[bound], 0) if bound < len(paths) else 0
@@ -297,14 +305,13 @@ def _choose(parts: Sequence[Test], order: Sorting, indexes: Indexes) -> tuple[Sc
 def _either(parts: tuple[Test, ...], score: Score, indexes: Indexes) -> Sides | None:
     """The OR whose sides have indexes that narrow the search more than one index for all does."""
     found = None
-    if indexes and not _is_one_of_ids(parts):
-        for part in parts:
-            if isinstance(part, AnyOf):
-                beside = [other for other in parts if other is not part]
-                sides = [_side(side, beside, indexes) for side in part.tests]
-                least = min((of_side for of_side, _ in sides), default=_NO_INDEX)
-                if least > score and weight(All((*beside, *(side.test for _, side in sides)))).fits():
-                    found, score = Sides(tuple([side for _, side in sides]), all_of(beside)), least
+    ors = [part for part in parts if isinstance(part, AnyOf)] if indexes else []
+    for part in ors if ors and not _is_one_of_ids(parts) else ():
+        beside = [other for other in parts if other is not part]
+        sides = [_side(side, beside, indexes) for side in part.tests]
+        least = min((of_side for of_side, _ in sides), default=_NO_INDEX)
+        if least > score and weight(All((*beside, *(side.test for _, side in sides)))).fits():
+            found, score = Sides(tuple([side for _, side in sides]), all_of(beside)), least
     return found
 
 
@@ -312,17 +319,13 @@ def _side(test: Test, beside: list[Test], indexes: Indexes) -> tuple[Score, Side
     own = _parts(test)
     if _is_one_of_ids(own):
         return (1, 0, 0), Side(test, None, ())
-    narrowing = [part for part in (*own, *beside) if isinstance(part, IsA | Compare) and not _differs(part)]
-    among = [part for part in own if isinstance(part, Among)]
-    score, index = _choose((*narrowing, *among), (), indexes)
+    narrowing = [part for part in beside if isinstance(part, IsA | Compare)]
+    score, index = _choose((*own, *narrowing), (), indexes)
+    if score == _ONLY_DIFFERS:
+        score = _NO_INDEX
     paths = indexes[index] if index else ()
-    more = [part for part in beside if part in narrowing and part.path in paths]
+    more = [part for part in narrowing if part.path in paths]
     return score, Side(all_of((*own, *more)), index, paths)
-
-
-def _differs(part: IsA | Compare) -> bool:
-    """Whether it says only what a value is not: that goes for most documents."""
-    return isinstance(part, Compare) and part.operator == "<>"
 
 
 def _is_one_of_ids(parts: Sequence[Test]) -> bool:
