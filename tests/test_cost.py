@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import ColumnElement, and_, bindparam, select
 
 import ttlstore
-from ttlstore import Collection, Store
+from ttlstore import Collection, IndexingPolicy, Store
 from ttlstore.engine.sqlite import prepare
 from ttlstore.schema import collections, documents, due_ranges
 from ttlstore.statements import Prepared
@@ -151,3 +151,14 @@ def test_the_expiry_of_a_document_is_computed_by_the_database(large: Store) -> N
 
 def test_an_iteration_over_few_documents_does_not_walk_past_those_of_others(large: Store) -> None:
     assert work(large, lambda: list(large.collection("few"))) < 200
+
+
+def test_an_or_of_indexed_paths_reads_what_it_finds_and_not_the_collection(large: Store) -> None:
+    many = large.collection("many")
+    many.configure(indexing=IndexingPolicy(paths=("/a", "/b")))
+    many.create_many({"id": f"new {n}", "a": n, "b": -n} for n in range(100))
+    text = "c.a = 7 OR c.b = -8 OR c.a > 97"
+    assert [found["a"] for found in many.query(text)] == [7, 8, 98, 99]
+    served = work(large, lambda: list(many.query(text)))
+    many.configure(indexing=IndexingPolicy())
+    assert work(large, lambda: list(many.query(text))) > 50 * served

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, takewhile
 from typing import Any, NamedTuple, TypeVar
 
 from ttlstore.document import Document, decode, encode_partition
@@ -13,30 +13,27 @@ from ttlstore.errors import CollectionNotFound, QueryError
 from ttlstore.indexes import named
 from ttlstore.indexing import IndexingPolicy
 from ttlstore.query.conditions import ALWAYS, NEVER, Compare, InPartition, Kind, Operand, Test, kind_of
-from ttlstore.query.evaluate import count_of, evaluate
+from ttlstore.query.evaluate import evaluate, no_recursion, window
 from ttlstore.query.explain import Explanation, explanation
-from ttlstore.query.pages import Keys, Page, Position, Segment, Tokens, after, check_size
+from ttlstore.query.pages import Keys, Page, Position, Segment, Tokens, after, are_sorted_by, check_size
 from ttlstore.query.parameters import Parameters, bind
-from ttlstore.query.parser import CACHED_LENGTH, parse
-from ttlstore.query.plan import Plan, count_result, plan
-from ttlstore.query.sql import NO_LIMIT, Frames, Sql, condition, frames, order_text
+from ttlstore.query.parser import parse
+from ttlstore.query.places import Placed, are_places, first_after, is_by_result, parts, placed
+from ttlstore.query.plan import count_result
+from ttlstore.query.sql import NO_LIMIT, frames, has_column
+from ttlstore.query.statement import Indexes, Statement, rows_of, statement
 from ttlstore.query.syntax import Query
 from ttlstore.query.values import Value
-from ttlstore.statements import Prepared, Values
 from ttlstore.ttl import present
 from ttlstore.unset import UNSET
 
 T = TypeVar("T")
 
-CACHED_PLANS = 512  # as many as there are parsed texts
 CACHED_POLICIES = 256
 MAX_CHUNK_ROWS = 1000  # read at a time while a page is filled
 
 # The partition is passed to the statement beside the query's parameters, by names that none of them can have.
 _PARTITION, _PARTITION_VALUE = "=partition", "=value"
-
-
-Indexes = tuple[tuple[str, tuple[Path, ...]], ...]  # by name, and of the kind that a cache can go by
 
 
 class Asked(NamedTuple):
@@ -49,21 +46,6 @@ class Asked(NamedTuple):
     partition: tuple[Test, ...]
     scan: bool
     """Whether every document may be read."""
-
-
-class Statement(NamedTuple):
-    """A plan and its SQL."""
-
-    planned_by: Settings
-    plan: Plan
-    condition: Sql
-    hint: str
-    rows: Prepared
-    number: Prepared
-
-    def values(self, asked: Asked) -> Values:
-        """Of the parameters of the condition."""
-        return tuple([operand.value(asked.values) for operand in self.condition.operands])
 
 
 class Queries:
@@ -88,9 +70,10 @@ class Queries:
         check_size(size)
         tokens = Tokens(self._collection, self._name, text, asked.values)
         start = Position(None, 0, *_window(asked))
+        step = self._step if statement.plan.in_steps else self._placed_step
         if token is not None:
-            start = tokens.position(token, len(statement.plan.keys))
-        step = self._step if statement.plan.in_steps else self._counted_step
+            keys = are_sorted_by(statement.plan.keys) if statement.plan.in_steps else are_places(parts(asked.query))
+            start = tokens.position(token, keys)
         items, end = step(asked, statement, start, size)
         return Page(items, None if end is None else tokens.token(end))
 
@@ -99,7 +82,7 @@ class Queries:
         statement = self._statement(asked, self._settings(anew=True))
         if not asked.query.sources:
             return explanation(statement.plan, "", [])
-        of_conditions = statement.values(asked)
+        of_conditions = statement.values(asked.values)
         if statement.plan.counted:
             prepared, values = statement.number, self._frames.number.values(of_conditions, self._now())
         else:
@@ -141,9 +124,7 @@ class Queries:
         if indexes and not sure:
             there = self._engine.all_indexes()
             indexes = tuple((name, paths) for name, paths in indexes if there.get(name))
-        known = (asked.kinds, asked.partition, settings, indexes, self._engine.json, self._frames)
-        text = asked.query.text
-        return _statement_once(text, *known) if len(text) <= CACHED_LENGTH else _statement(asked.query, *known)
+        return statement(asked.query, asked.kinds, asked.partition, settings, indexes, self._engine.json, self._frames)
 
     def _without_missing(self, asked: Asked, answer: Callable[[Statement], T], statement: Statement) -> T:
         """What the statement answers; if it was planned by what is no more so, what one planned anew does."""
@@ -179,19 +160,21 @@ class Queries:
                 yield from self._evaluated(asked, planned.rest, documents, now)
 
     def _evaluated(self, asked: Asked, query: Query, documents: Iterator[Document], now: int) -> Iterator[Any]:
+        return evaluate(query, documents, asked.values, self._time(now))
+
+    def _time(self, now: int) -> int:
+        """For what is evaluated here: of the server's clock, which statements read by themselves, if it has that."""
         engine = self._engine
-        # The clock of a server, which statements read by themselves, is asked for what is evaluated here.
-        time = now if engine.clock is engine.statement_clock else present(engine.clock)
-        return evaluate(query, documents, asked.values, time)
+        return now if engine.clock is engine.statement_clock else present(engine.clock)
 
     def _rows(self, asked: Asked, statement: Statement, now: int, window: tuple[int, int]) -> Iterator[Row]:
-        values = self._frames.rows.values(statement.values(asked), now, *window)
+        values = self._frames.rows.values(statement.values(asked.values), now, *window)
         rows = self._engine.stream(statement.rows, values, statement.planned_by)
         first = next(rows, None)  # now it shows whether the plan holds
         return iter(()) if first is None else chain((first,), rows)
 
     def _count(self, asked: Asked, statement: Statement, now: int) -> int:
-        prepared, values = statement.number, self._frames.number.values(statement.values(asked), now)
+        prepared, values = statement.number, self._frames.number.values(statement.values(asked.values), now)
         if statement.plan.test == ALWAYS:  # all documents: by the indexes that know when they expire
             prepared, values = self._engine.statements.count, (now, self._collection)
         return sum(row[0] for row in self._engine.all(prepared, values, statement.planned_by))
@@ -224,14 +207,35 @@ class Queries:
             end = Position(reader.position, reader.given, 0, left)
         return items, None
 
-    def _counted_step(
+    def _placed_step(
         self, asked: Asked, statement: Statement, start: Position, size: int
     ) -> tuple[list[Any], Position | None]:
-        """The same for results that come of all rows together: how many were given before is all that can be told."""
-        results = self._results(asked, statement, *_window(asked))
-        items = list(islice(results, start.given, start.given + size + 1))
-        end = Position(None, start.given + size, 0, None) if len(items) > size else None
-        return items[:size], end
+        """The same for results that no row stands for: all are made, and those of the page are kept."""
+        if statement.plan.counted:
+            return list(self._results(asked, statement, 0, None)) if start.keys is None else [], None
+        now, planned, skip = self._now(), statement.plan, start.skip
+        wanted = size if start.left is None else min(size, start.left)
+        query = replace(planned.rest, order_by=asked.query.order_by, top=None, offset=None, limit=None)
+        everything = (NO_LIMIT, 0)
+        rows: Iterator[Row] = iter(())
+        if query.sources:
+            rows = self._without_missing(
+                asked, lambda statement: self._rows(asked, statement, now, everything), statement
+            )
+        documents = (Placed(row[:1], decode(*row[1:])) for row in rows)
+        with no_recursion():
+            found = first_after(
+                placed(query, documents, asked.values, self._time(now)),
+                parts(query),
+                start.keys,
+                skip + wanted + 1,
+                sorted_by=len(query.order_by) if planned.ordered and is_by_result(query) else 0,
+            )
+        given = found[skip : skip + wanted]
+        left = None if start.left is None else start.left - len(given)
+        if left == 0 or len(found) <= skip + wanted:
+            return [value for _, value in given], None
+        return [value for _, value in given], Position(given[-1].place, 0, 0, left)
 
     def _rows_after(self, asked: Asked, statement: Statement, now: int, keys: Keys | None, chunk: int) -> Iterator[Row]:
         """Rows, each with what it is sorted by: a chunk at a time, from where the last one ended."""
@@ -255,11 +259,11 @@ class Queries:
         everything = [Segment("1 = 1", ())]
         placeholder = self._engine.json.placeholder
         segments = everything if keys is None else after(statement.plan.keys, keys, placeholder, again=again)
-        known = statement.values(asked)
+        known = statement.values(asked.values)
         rows: list[Row] = []
         for segment in segments:
             if len(rows) < chunk:
-                prepared = _rows(self._frames, self._collection, statement, segment.text, with_keys=True)
+                prepared = rows_of(self._frames, self._collection, statement, segment.text, with_keys=True)
                 values = self._frames.rows.values(known + segment.values, now, chunk - len(rows), 0)
                 rows += self._engine.all(prepared, values, statement.planned_by)
         return rows
@@ -290,52 +294,14 @@ def sorted_by(row: Row) -> Keys:
 
 @lru_cache(maxsize=CACHED_POLICIES)
 def _indexes_of_policy(collection: int, mode: Any, paths_json: str) -> Indexes:
-    return tuple(named(collection, IndexingPolicy.stored(mode, paths_json)).items())
+    """The indexes by name, each as far as conditions can use it: up to a property that has a column of its own."""
+    policy = IndexingPolicy.stored(mode, paths_json)
+    usable = {name: tuple(takewhile(_is_in_body, paths)) for name, paths in named(collection, policy).items()}
+    return tuple((name, paths) for name, paths in usable.items() if paths)
 
 
-def _statement(
-    query: Query,
-    kinds: tuple[tuple[str, Kind], ...],
-    partition: tuple[Test, ...],
-    settings: Settings,
-    indexes: Indexes,
-    json: Json,
-    frames: Frames,
-) -> Statement:
-    collection = settings.collection
-    planned = plan(query, dict(kinds), json, dict(indexes), partition)
-    tested = condition(planned.test, json, planned.indexed)
-    hint = json.use_key() if planned.by_id else json.use(planned.index)
-    number = frames.number.filled(collection=f"{collection:d}", condition=tested.text, hint=hint)
-    if planned.gathered and planned.index is not None:
-        hint, text = json.gather(planned.index, collection, tested.text)
-        tested = tested._replace(text=text)
-    unfinished = Statement(settings, planned, tested, hint, _as_it_is(number), _as_it_is(number))
-    return unfinished._replace(rows=_rows(frames, collection, unfinished))
-
-
-@lru_cache(maxsize=CACHED_PLANS)
-def _statement_once(text: str, *known: Any) -> Statement:
-    return _statement(parse(text), *known)
-
-
-def _rows(
-    frames: Frames, collection: int, statement: Statement, segment: str = "", with_keys: bool = False
-) -> Prepared:
-    keys = statement.plan.keys
-    return _as_it_is(
-        frames.rows.filled(
-            collection=f"{collection:d}",
-            condition=f"{statement.condition.text} AND {segment}" if segment else statement.condition.text,
-            hint=statement.hint,
-            order=order_text(keys),
-            keys="".join(f"{key.text}, " for key in keys[:-1]) if with_keys else "",
-        )
-    )
-
-
-def _as_it_is(sql: str) -> Prepared:
-    return Prepared(sql, lambda values: values)
+def _is_in_body(path: Path) -> bool:
+    return not has_column(path)
 
 
 def _partition_tests(path: Path, kind: Kind, json: Json) -> tuple[Test, ...]:
@@ -350,10 +316,4 @@ def _partition_tests(path: Path, kind: Kind, json: Json) -> tuple[Test, ...]:
 
 
 def _window(asked: Asked) -> tuple[int, int | None]:
-    """How many results the query passes over, and how many it lets through. Raises QueryError."""
-    query = asked.query
-    if query.top is not None:
-        return 0, count_of(query.top, asked.values, query.text)
-    if query.offset is None or query.limit is None:
-        return 0, None
-    return count_of(query.offset, asked.values, query.text), count_of(query.limit, asked.values, query.text)
+    return window(asked.query, asked.values, asked.query.text)

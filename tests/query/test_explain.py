@@ -79,6 +79,83 @@ def test_a_plan_says_what_becomes_of_a_query(
     assert list(explained.evaluated) == evaluated
 
 
+CITY = ("/address/city",)
+
+
+@pytest.mark.parametrize(
+    ("condition", "indexes"),
+    [
+        ("c.total = 1 OR c.address.city = 'Rome'", [("/total",), CITY]),
+        ("(c.total = 1 OR c.address.city = 'Rome') AND c.other > 1", [("/total",), CITY]),
+        ("(c.total = 1 OR c.address.city = 'Rome') AND c.total + 1 > 1", [("/total",), CITY]),
+        ("c.total > 900 OR c.address.city = 'Rome'", [("/total",), CITY]),
+        ("c.total IN (1, 2) OR c.address.city IN ('Rome', 'Oslo') OR c.total = 3", [("/total",), CITY]),
+        ("c.total BETWEEN 1 AND 2 OR STARTSWITH(c.address.city, 'R')", [("/total",), CITY]),
+        ("c.id = 'a' OR c.total = 1", [("/id",), ("/total",)]),
+        ("(c.status = 'open' AND c.total = 1) OR c.address.city = 'Rome'", [COMPOSITE, CITY]),
+        ("(c.total = 1 OR c.address.city = 'Rome') AND c.total < 9", [("/total",), CITY]),
+        ("c.status = true OR c.address.city = null", [("/status",), CITY]),
+        ("NOT (c.total != 1 AND c.address.city != 'Rome')", [("/total",), CITY]),
+        # one path
+        ("c.total < 1 OR c.total > 9", [("/total",)]),
+        ("c.total NOT BETWEEN 1 AND 9", [("/total",)]),
+        ("c.total IN (1, 'one', null)", [("/total",)]),
+        ("c.total = 1 OR c.total = 'one'", [("/total",)]),
+        ("IS_DEFINED(c.total) OR c.address.city = 'Rome'", [("/total",), CITY]),
+        # what is equal on all sides is narrower
+        ("c.status = 'open' AND (c.total = 1 OR c.total > 9)", [COMPOSITE]),
+        ("c.address.city = 'Rome' AND (c.total = 1 OR c.status = 'open')", [CITY]),
+        ("c.id = 'a' AND (c.total = 1 OR c.address.city = 'Rome')", [("/id",)]),
+        # a side without an index: all documents are looked at anyway
+        ("c.total = 1 OR c.other = 2", []),
+        ("c.total = 1 OR c.address.city != 'Rome'", []),
+        ("c.total = 1 OR NOT IS_DEFINED(c.other)", []),
+        ("c.total = 1 OR LENGTH(c.status) > 1", []),
+        ("c.total NOT IN (1, 2)", []),
+    ],
+)
+def test_the_sides_of_an_or_are_served_by_an_index_each(
+    orders: Collection, condition: str, indexes: list[tuple[str, ...]]
+) -> None:
+    explained = orders.explain(condition)
+    assert list(explained.indexes) == indexes
+    assert explained.index == (indexes[0] if len(indexes) == 1 else None)
+
+
+@pytest.mark.parametrize(
+    ("order", "indexes"),
+    [("c.total", [COMPOSITE, CITY]), ("c.other", [COMPOSITE, CITY])],
+)
+def test_equality_on_every_side_goes_before_an_index_in_order(
+    orders: Collection, order: str, indexes: list[tuple[str, ...]]
+) -> None:
+    text = f"SELECT * FROM c WHERE (c.status = 'open' AND c.total = 1) OR c.address.city = 'Rome' ORDER BY {order}"
+    assert list(orders.explain(text).indexes) == indexes
+    ranges = f"SELECT * FROM c WHERE c.total > 9 OR c.address.city > 'Rome' ORDER BY {order}"
+    expected = [("/total",)] if order == "c.total" else [("/total",), CITY]
+    assert list(orders.explain(ranges).indexes) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "index"),
+    [
+        ("c.id = 'a'", ("/id",)),
+        ("c._ts > 1", None),
+        ("c.ttl = 1 OR c._etag = 'x'", None),
+        ("SELECT * FROM c ORDER BY c._ts", None),
+        ("c.status = 'open' AND c._ts > 1", ("/status",)),
+    ],
+)
+def test_an_index_on_what_has_a_column_is_not_taken_for_one_that_serves(
+    file_store: Store, text: str, index: tuple[str, ...] | None
+) -> None:
+    policy = IndexingPolicy(paths=("/id", "/_ts", "/ttl", "/_etag", ("/status", "/_ts")))
+    orders = file_store.create_collection("orders", indexing=policy)
+    explained = orders.explain(text)
+    assert explained.index == index
+    assert not any(step.startswith("SCAN") for step in explained.steps)
+
+
 def test_an_explanation_can_be_printed(orders: Collection) -> None:
     explained = orders.explain("SELECT c.id FROM c WHERE c.status = @s AND c.total + 1 > 5", {"s": "open"})
     assert isinstance(explained, Explanation)
@@ -88,6 +165,8 @@ def test_an_explanation_can_be_printed(orders: Collection) -> None:
         "evaluated:   WHERE (c.total + 1) > 5; SELECT c.id AS id",
     ]
     assert "every document of the collection is read" in str(orders.explain("SELECT * FROM c"))
+    both = orders.explain("(c.status = 'open' AND c.total = 1) OR c.address.city = 'Rome'")
+    assert "index:       /status /total or /address/city" in str(both)
 
 
 def test_the_type_of_a_parameter_makes_a_plan_of_its_own(orders: Collection) -> None:
@@ -128,6 +207,35 @@ def test_sqlite_searches_the_index(file_store: Store, text: str, step: str) -> N
     assert searched[0].endswith(step)
 
 
+def test_sqlite_searches_the_index_of_each_side_of_an_or(file_store: Store) -> None:
+    orders = file_store.create_collection("orders", indexing=IndexingPolicy(paths=("/total", COMPOSITE)))
+    searched = [
+        step.partition(" (")[2]
+        for text in (
+            "c.total = 5 OR c.status = 'open' OR c.id = 'a'",
+            "SELECT VALUE COUNT(1) FROM c WHERE c.total > 5 OR (c.status = 'open' AND c.total <= 1)",
+        )
+        for step in orders.explain(text).steps
+        if step.startswith("SEARCH documents")
+    ]
+    assert searched == [
+        *("rowid=?)", "<expr>=? AND <expr>=?)", "<expr>=? AND <expr>=?)", "collection_id=? AND id=?)"),
+        *("rowid=?)", "<expr>=? AND <expr>>?)", "<expr>=? AND <expr>=? AND <expr>=? AND <expr><?)"),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["postgres"], indirect=True)
+def test_postgresql_puts_the_indexes_of_both_sides_together(store: Store) -> None:
+    orders = store.create_collection("orders", indexing=IndexingPolicy(paths=("/total", "/status")))
+    orders.create_many({"id": str(number), "total": number, "status": f"s{number}"} for number in range(3000))
+    with store.transaction():
+        store._engine.define("ANALYZE documents")
+    for text in ("c.total = 5 OR c.status = 's7'", "SELECT VALUE COUNT(1) FROM c WHERE c.total < 5 OR c.status = 's7'"):
+        steps = "\n".join(orders.explain(text).steps)
+        assert "BitmapOr" in steps
+        assert steps.count("Bitmap Index Scan on documents_of_") == 2
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -141,6 +249,7 @@ def test_sqlite_searches_the_index(file_store: Store, text: str, step: str) -> N
         "c.total > 5",
         "c.total IN (1, 2)",
         "c.status = 'open'",
+        "c.total = 5 OR c.status = 'open'",
         "SELECT TOP 5 * FROM c WHERE c.total > 5",
         "SELECT * FROM c",
         "c.other = 1",

@@ -163,6 +163,60 @@ def test_an_index_holds_the_documents_of_its_collection_only(file_store: Store, 
     by_hand.close()
 
 
+EITHER = "c.status = 'open' OR c.total = 1"
+
+
+def either(orders: Collection) -> list[str]:
+    return [found["id"] for found in orders.query(EITHER)]
+
+
+def test_what_two_indexes_find_comes_once_and_in_order(store: Store, clock: FakeClock) -> None:
+    orders = store.create_collection("orders", default_ttl=10, indexing=IndexingPolicy(paths=("/status", "/total")))
+    orders.create({"id": "total", "total": 1})
+    orders.create({"id": "both", "status": "open", "total": 1})
+    orders.create({"id": "neither", "status": "paid", "total": 2})
+    orders.create({"id": "status", "status": "open", "ttl": 5})
+    assert len(orders.explain(EITHER).indexes) == 2
+    assert either(orders) == ["total", "both", "status"]
+    assert list(orders.query(f"SELECT VALUE COUNT(1) FROM c WHERE {EITHER}")) == [3]
+    clock.advance(5)
+    assert either(orders) == ["total", "both"]
+    first = orders.query_page(EITHER, size=1)
+    second = orders.query_page(EITHER, size=1, token=first.token)
+    assert [found["id"] for found in first.items + second.items] == ["total", "both"]
+    assert second.token is None
+
+
+def test_an_or_needs_the_indexes_of_both_sides(store: Store) -> None:
+    orders = store.create_collection("orders", indexing=IndexingPolicy("lazy", ("/status", "/total")))
+    orders.create_many([{"id": "a", "status": "open"}, {"id": "b", "total": 1}, {"id": "c"}])
+    (first, _) = named(orders._id, orders.indexing)
+    assert (orders.explain(EITHER).indexes, either(orders)) == ((), ["a", "b"])
+    assert store.vacuum().finished
+    assert (orders.explain(EITHER).indexes, either(orders)) == ((("/status",), ("/total",)), ["a", "b"])
+    with store.transaction():
+        store._engine.define(drop_index(first))
+    assert (orders.explain(EITHER).indexes, either(orders)) == ((), ["a", "b"])
+
+
+def test_an_index_of_an_or_that_was_removed_meanwhile_is_not_missed(store: Store) -> None:
+    orders = store.create_collection("orders", indexing=IndexingPolicy(paths=("/status", "/total")))
+    orders.create_many([{"id": "a", "status": "open"}, {"id": "b", "total": 1}, {"id": "c"}])
+    with store.transaction():
+        store._engine.define(drop_index(list(named(orders._id, orders.indexing))[1]))
+    assert either(orders) == ["a", "b"]
+
+
+def test_a_long_or_is_answered_as_well(store: Store) -> None:
+    """As many sides as a statement takes are served by indexes, and more are done without."""
+    orders = store.create_collection("orders", indexing=IndexingPolicy(paths=("/status", ("/status", "/total"))))
+    orders.create_many({"id": str(number), "status": f"s{number}", "total": number} for number in range(300))
+    for sides, served in ((40, True), (200, False)):
+        text = " OR ".join(f"(c.status = 's{number}' AND c.total >= {number})" for number in range(sides))
+        assert bool(orders.explain(text).indexes) is served
+        assert [found["total"] for found in orders.query(text)] == list(range(sides))
+
+
 # --- names and values that SQL must not misread -----------------------------------------------------------------------
 
 

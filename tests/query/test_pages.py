@@ -1,16 +1,19 @@
 """Pages: whatever happens between them, nothing comes twice and nothing that stays is left out."""
 
+from collections.abc import Callable, Iterator
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakSet
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ttlstore import Collection, IndexingPolicy, Page, QueryError, Store
-from ttlstore.query.pages import MAX_SIZE, Position, Tokens
+from ttlstore.query.pages import MAX_SIZE
+from ttlstore.query.places import Part, Placed, first_after
+from ttlstore.query.values import identity
 from ttlstore.testing import FakeClock
-from ttlstore.unset import UNSET
 
 names = count()
 
@@ -45,6 +48,30 @@ def test_the_pages_together_are_the_result(orders: Collection) -> None:
         "SELECT c.total, COUNT(1) AS n FROM c GROUP BY c.total",
         "SELECT VALUE COUNT(1) FROM c",
         "SELECT VALUE t FROM t IN c.tags",
+        "SELECT VALUE SUM(c.total) FROM c",
+        "SELECT COUNT(1) AS n FROM c OFFSET 1 LIMIT 1",
+        "SELECT VALUE c.missing FROM c ORDER BY c.total * 2",
+        "SELECT VALUE c.total > 0 ? c.id : undefined FROM c ORDER BY c.total * 2 DESC",
+        "SELECT c.id, t FROM c JOIN t IN c.tags ORDER BY t DESC, c.total",
+        "SELECT TOP 7 VALUE c.id FROM c ORDER BY c.total * 2 DESC",
+        "SELECT VALUE c.id FROM c ORDER BY -c.total OFFSET 2 LIMIT 5",
+        "SELECT DISTINCT VALUE c.total FROM c ORDER BY c.total DESC",
+        "SELECT DISTINCT TOP 2 VALUE c.total FROM c ORDER BY c.total DESC",
+        "SELECT DISTINCT VALUE c.total FROM c ORDER BY c.id DESC",
+        "SELECT DISTINCT c.total, t FROM c JOIN t IN c.tags ORDER BY t, c.total DESC OFFSET 1 LIMIT 4",
+        "SELECT c.total, COUNT(1) AS n FROM c GROUP BY c.total ORDER BY COUNT(1) DESC",
+        "SELECT c.total, COUNT(1) AS n FROM c GROUP BY c.total OFFSET 1 LIMIT 1",
+        "SELECT DISTINCT VALUE COUNT(1) FROM c GROUP BY c.total ORDER BY COUNT(1)",
+        "SELECT VALUE x.id FROM (SELECT * FROM c) AS x",
+        "SELECT VALUE x.id FROM (SELECT TOP 6 * FROM c ORDER BY c.total DESC) AS x WHERE x.total > 0",
+        "SELECT VALUE x.id FROM (SELECT * FROM c ORDER BY c.total DESC) AS x ORDER BY x.total = 0 DESC",
+        "SELECT VALUE t FROM t IN (SELECT VALUE c.tags FROM c)",
+        "SELECT x.total, t FROM (SELECT DISTINCT c.total, c.tags FROM c) AS x JOIN t IN x.tags",
+        "SELECT VALUE g.n FROM (SELECT c.total, COUNT(1) AS n FROM c GROUP BY c.total) AS g ORDER BY g.n DESC",
+        "SELECT VALUE SUM(g.n) FROM (SELECT c.total, COUNT(1) AS n FROM c GROUP BY c.total) AS g",
+        "SELECT VALUE x FROM (SELECT VALUE 1) AS x",
+        "SELECT VALUE 1",
+        "SELECT TOP 0 VALUE c.id FROM c ORDER BY c.total * 2",
     ):
         expected = list(orders.query(text))
         for size in (1, 3, 7, 100):
@@ -112,17 +139,125 @@ def test_an_index_may_come_and_go_between_pages(orders: Collection) -> None:
     assert first.items + second.items + third.items == ["8", "5", "2", "7", "4", "1", "9", "6", "3", "0"]
 
 
-values = st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from([0.5, "", "a", "b\0", "b\x01", [1], {"a": 1}])
+def ten_more(orders: Collection, text: str, token: str | None) -> list[Any]:
+    return orders.query_page(text, size=10, token=token).items
+
+
+def test_a_value_of_distinct_comes_once_whichever_documents_have_it(orders: Collection, clock: FakeClock) -> None:
+    text = "SELECT DISTINCT VALUE c.total FROM c"
+    first = orders.query_page(text, size=2)
+    assert first.items == [0, 1]
+    orders.delete("0")  # the first with 0, which others still have
+    orders.create({"id": "again", "total": 0})
+    orders.replace({"id": "1", "total": 2})  # the first with 2, before the place where the page ended
+    orders.create({"id": "new", "total": 1.5})
+    orders.create({"id": "string", "total": "x"})
+    assert ten_more(orders, text, first.token) == [1.5, 2, "x"]
+    clock.advance(100)
+    assert ten_more(orders, text, first.token) == []
+
+
+def test_a_value_of_distinct_that_is_sorted_by_something_else_stays_at_its_first_place(orders: Collection) -> None:
+    text = "SELECT DISTINCT VALUE c.total FROM c ORDER BY c.id DESC"
+    first = orders.query_page(text, size=1)
+    assert first.items == [0]  # of 9; it has a place at 6, 3 and 0 too
+    assert ten_more(orders, text, first.token) == [2, 1]
+
+
+def test_a_group_comes_once_as_it_is_when_its_page_is_made(orders: Collection) -> None:
+    text = "SELECT c.total, COUNT(1) AS n FROM c GROUP BY c.total"
+    first = orders.query_page(text, size=1)
+    assert first.items == [{"total": 0, "n": 4}]
+    for id in ("0", "1", "3"):
+        orders.delete(id)
+    orders.create({"id": "new", "total": 0})
+    orders.create({"id": "between", "total": 0.5})
+    assert ten_more(orders, text, first.token) == [{"total": 0.5, "n": 1}, {"total": 1, "n": 2}, {"total": 2, "n": 3}]
+
+
+def test_a_group_that_is_sorted_by_what_changes_is_where_it_is_when_the_page_is_made(orders: Collection) -> None:
+    text = "SELECT VALUE c.total FROM c GROUP BY c.total ORDER BY COUNT(1) DESC"
+    first = orders.query_page(text, size=1)
+    assert first.items == [0]
+    orders.create_many({"id": f"more {number}", "total": 1} for number in range(5))  # now before 0
+    assert ten_more(orders, text, first.token) == [2]
+
+
+def test_documents_sorted_by_an_expression_keep_their_places(orders: Collection, clock: FakeClock) -> None:
+    text = "SELECT VALUE c.id FROM c ORDER BY -c.total, LENGTH(c.id) DESC"
+    first = orders.query_page(text, size=4)
+    assert first.items == ["8", "5", "2", "7"]
+    orders.delete("7")  # the one that the token names
+    orders.delete("8")
+    orders.create({"id": "before", "total": 1})  # what was written last comes first here, and this is longer
+    orders.create({"id": "x", "total": 0.5})
+    clock.advance(50)
+    for id in ("4", "0", "3", "x"):
+        orders.touch(id)
+    clock.advance(50)  # the others expire
+    assert ten_more(orders, text, first.token) == ["4", "x", "3", "0"]
+
+
+def test_limits_count_what_the_pages_before_gave(orders: Collection) -> None:
+    text = "SELECT DISTINCT VALUE c.total FROM c ORDER BY c.total OFFSET 1 LIMIT 3"
+    orders.create({"id": "a", "total": 3})
+    first = orders.query_page(text, size=1)
+    assert first.items == [1]
+    orders.delete("a")
+    orders.create_many({"id": f"b{number}", "total": number} for number in (5, 6, 7))
+    assert ten_more(orders, text, first.token) == [2, 5]
+
+
+class Asked(NamedTuple):
+    text: str
+    results: Callable[[dict[str, Any]], list[Any]]
+    """What has to come for a document that is there all the time."""
+    once: bool = True
+    """Whether nothing at all may come twice, however the documents change."""
+
+
+ASKED = [
+    Asked("SELECT VALUE c.id FROM c", lambda c: [c["id"]], once=False),
+    *(
+        Asked(f"SELECT VALUE c.id FROM c ORDER BY {order}", lambda c: [c["id"]], once=False)
+        for order in (
+            "c.v",
+            "c.v DESC",
+            "c.v, c.w DESC",
+            "c.v ?? 0 DESC",
+            "c.w * 2, IS_STRING(c.v) DESC",
+            "LENGTH(c.v)",
+        )
+    ),
+    Asked(
+        "SELECT VALUE [c.id, t] FROM c JOIN t IN c.tags ORDER BY t DESC",
+        lambda c: [[c["id"], t] for t in c["tags"]],
+        once=False,
+    ),
+    Asked("SELECT VALUE x.id FROM (SELECT * FROM c ORDER BY c.v DESC) AS x", lambda c: [c["id"]], once=False),
+    Asked("SELECT DISTINCT VALUE c.v FROM c", lambda c: [c["v"]]),
+    Asked("SELECT DISTINCT VALUE c.v FROM c ORDER BY c.v DESC", lambda c: [c["v"]]),
+    Asked("SELECT DISTINCT c.v, c.w FROM c ORDER BY c.w DESC", lambda c: [{"v": c["v"], "w": c["w"]}]),
+    Asked("SELECT DISTINCT VALUE t FROM c JOIN t IN c.tags", lambda c: c["tags"]),
+    Asked("SELECT VALUE c.v FROM c GROUP BY c.v", lambda c: [c["v"]]),
+    Asked("SELECT VALUE [c.v, c.w] FROM c GROUP BY c.v, c.w ORDER BY c.w DESC", lambda c: [[c["v"], c["w"]]]),
+    Asked("SELECT VALUE x.v FROM (SELECT DISTINCT c.v FROM c) AS x", lambda c: [c["v"]]),
+    Asked("SELECT VALUE x.w FROM (SELECT c.w, COUNT(1) AS n FROM c GROUP BY c.w) AS x", lambda c: [c["w"]]),
+]
+
+long = "long" * 100
+values = st.none() | st.booleans() | st.integers(-2, 2)
+values |= st.sampled_from([0.5, "", "a", "b\0", "b\x01", [1], {"a": 1}, f"{long}a", f"{long}b", [long], [long, 1], {}])
 changes = st.lists(
     st.tuples(st.sampled_from(["create", "delete", "expire", "update"]), st.integers(0, 14), values), max_size=3
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=100)
 @given(
     present=st.lists(values, min_size=5, max_size=15),
-    changed=st.lists(changes, min_size=1, max_size=4),
-    order=st.sampled_from(["", "ORDER BY c.v", "ORDER BY c.v DESC", "ORDER BY c.v, c.w DESC"]),
+    changed=st.lists(changes, min_size=1, max_size=6),
+    asked=st.sampled_from(ASKED),
     indexed=st.booleans(),
     size=st.integers(1, 4),
 )
@@ -131,21 +266,23 @@ def test_what_stays_as_it_is_comes_exactly_once(
     clock: FakeClock,
     present: list[Any],
     changed: list[list[tuple[str, int, Any]]],
-    order: str,
+    asked: Asked,
     indexed: bool,
     size: int,
 ) -> None:
     policy = IndexingPolicy(paths=("/v", ("/v", "/w")) if indexed else ())
     documents = store.create_collection(f"c{next(names)}", default_ttl=-1, indexing=policy)
-    for number, value in enumerate(present):
-        documents.create({"id": str(number), "v": value, "w": number % 2})
+    bodies = [
+        {"id": str(number), "v": value, "w": number % 2, "tags": [number % 3, number % 2, "t"]}
+        for number, value in enumerate(present)
+    ]
+    documents.create_many(bodies)
     touched: dict[str, set[str]] = {}
-    found: list[str] = []
+    found: list[Any] = []
     token = None
-    text = f"SELECT VALUE c.id FROM c {order}"
     rounds = iter(changed)
     while True:
-        page = documents.query_page(text, size=size, token=token)
+        page = documents.query_page(asked.text, size=size, token=token)
         found += page.items
         token = page.token
         if token is None:
@@ -153,19 +290,24 @@ def test_what_stays_as_it_is_comes_exactly_once(
         for kind, number, value in next(rounds, []):
             change(documents, clock, kind, str(number), value)
             touched.setdefault(str(number), set()).add(kind)
-    staying = {str(number) for number in range(len(present))} - touched.keys()
-    assert staying <= set(found)
-    assert len([id for id in found if id in staying]) == len(staying)
-    if not order:  # there, a document that is only changed keeps its place
-        staying |= {id for id, kinds in touched.items() if kinds == {"update"}}
-        assert all(found.count(id) <= 1 for id in staying)
+    staying = [body for body in bodies if body["id"] not in touched]
+    expected = {identity(result) for body in staying for result in asked.results(body)}
+    given = list(map(identity, found))
+    assert expected <= set(given)
+    if asked.once:
+        assert len(set(given)) == len(given)
+    else:
+        results = [identity(result) for body in staying for result in asked.results(body)]
+        assert len([result for result in given if result in expected]) == len(results)
+    if asked.text == "SELECT VALUE c.id FROM c":  # there, a document that is only changed keeps its place
+        assert all(found.count(id) <= 1 for id, kinds in touched.items() if kinds == {"update"})
     store.delete_collection(documents.name)
 
 
 def change(documents: Collection, clock: FakeClock, kind: str, id: str, value: Any) -> None:
     document = documents.get(id)
     if kind == "create" and document is None:
-        documents.create({"id": id, "v": value, "w": 2})
+        documents.create({"id": id, "v": value, "w": 2, "tags": ["t", value]})
     elif kind == "update" and document is not None:
         documents.replace({**document, "v": value})
     elif kind == "delete" and document is not None:
@@ -175,76 +317,81 @@ def change(documents: Collection, clock: FakeClock, kind: str, id: str, value: A
         clock.advance(1)
 
 
-# --- tokens -----------------------------------------------------------------------------------------------------------
+# --- what a page costs ------------------------------------------------------------------------------------------------
 
 
-def token_of(collection: Collection, *query: Any, **options: Any) -> str:
-    token = collection.query_page(*query, size=2, **options).token
-    assert token is not None
-    return token
+class Result:
+    pass
 
 
-def test_a_token_of_another_query_is_refused(store: Store, orders: Collection) -> None:
-    text = "SELECT * FROM c WHERE c.total >= @least"
-    token = token_of(orders, text, {"least": 0})
-    other = store.create_collection("other")
-    for collection, asked, least, partition in (
-        (orders, text.replace(" ", "  "), 0, UNSET),
-        (orders, text, 1, UNSET),
-        (orders, text, "0", UNSET),
-        (orders, text, 0, "1"),
-        (other, text, 0, UNSET),
-    ):
-        with pytest.raises(QueryError, match="belongs to another query"):
-            collection.query_page(asked, {"least": least}, token=token, partition=partition)
-    assert len(orders.query_page(text, {"least": 0}, token=token).items) == 8
+@pytest.mark.parametrize("descending", [False, True])
+def test_a_page_holds_about_as_many_results_as_it_gives(descending: bool) -> None:
+    alive: WeakSet[Result] = WeakSet()
+    most = 0
+
+    def results() -> Iterator[Placed]:
+        nonlocal most
+        for number in range(20_000):
+            result = Result()
+            alive.add(result)
+            yield Placed((number * 7919 % 20_000,), result)
+            most = max(most, len(alive))
+
+    found = first_after(results(), (Part(counted=True, descending=descending),), (10_000,), 10)
+    expected = range(9_999, 9_989, -1) if descending else range(10_001, 10_011)
+    assert [place for place, _ in found] == [(number,) for number in expected]
+    assert most < 1100
 
 
-def test_a_token_that_was_changed_is_refused(orders: Collection) -> None:
-    text = "SELECT * FROM c"
-    token = token_of(orders, text)
-    for position in range(len(token)):
-        another = "A" if token[position] != "A" else "B"
-        damaged = (
-            token[:position] + another + token[position + 1 :],
-            token[:position],
-            f"{token[:position]} {token[position:]}",
-        )
-        for changed in damaged:
-            with pytest.raises(QueryError, match="is damaged"):
-                orders.query_page(text, token=changed)
+def test_distinct_values_in_the_order_of_an_index_are_read_as_far_as_the_page_goes(
+    store: Store, orders: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders.create_many({"id": f"n{number}", "total": number} for number in range(100))
+    read = 0
+    stream = store._engine.stream
+
+    def counted(*asked: Any) -> Iterator[Any]:
+        nonlocal read
+        for row in stream(*asked):
+            read += 1
+            yield row
+
+    monkeypatch.setattr(store._engine, "stream", counted)
+    text = "SELECT DISTINCT VALUE c.total FROM c ORDER BY c.total"
+    assert orders.query_page(text, size=5).items == [0, 1, 2, 3, 4]
+    assert read < 25
 
 
-@pytest.mark.parametrize("token", ["", "x", "é", "=" * 50, 5, b"abc", "A" * 100, "\0"])
-def test_what_is_no_token_is_refused(orders: Collection, token: Any) -> None:
-    with pytest.raises(QueryError, match="the token"):
-        orders.query_page("SELECT * FROM c", token=token)
+@pytest.mark.parametrize("text", ["SELECT DISTINCT VALUE c.v FROM c", "SELECT VALUE c.v FROM c GROUP BY c.v"])
+def test_a_token_is_short_however_long_the_values_are(notes: Collection, text: str) -> None:
+    values = [letter * 1_000_000 for letter in "cba"] + ["a" * 1_000_000 + "b", ["a" * 1_000_000], {"x": ["b"] * 1000}]
+    notes.create_many({"id": str(number), "v": value} for number, value in enumerate(values))
+    found, token = [], None
+    for _ in values:
+        page = notes.query_page(text, size=1, token=token)
+        found += page.items
+        token = page.token
+        assert token is None or len(token) < 1000
+    assert token is None
+    assert sorted(map(str, found)) == sorted(map(str, values))
 
 
-@pytest.mark.parametrize(
-    "position",
-    [
-        Position((1, 2), 0, 0, None),
-        Position((), 0, 0, None),
-        Position((None,), 0, 0, None),  # type: ignore[arg-type]  # what a token could say
-        Position((True,), 0, 0, None),
-        Position((1,), -1, 0, None),
-        Position((1,), 0, "0", None),  # type: ignore[arg-type]
-        Position((1,), 0, 0, 1.5),  # type: ignore[arg-type]
-        Position(({},), 0, 0, None),  # type: ignore[arg-type]
-        Position((["x"],), 0, 0, None),  # type: ignore[arg-type]
-        Position((["1", "2", "3"],), 0, 0, None),  # type: ignore[arg-type]
-    ],
-)
-def test_a_token_made_up_by_somebody_who_knows_how_is_checked_too(orders: Collection, position: Position) -> None:
-    text = "SELECT * FROM c"
-    token = Tokens(orders._id, orders.name, text, {}).token(position)
-    with pytest.raises(QueryError, match="the token"):
-        orders.query_page(text, token=token)
+def test_a_token_holds_what_the_order_goes_by_whole(notes: Collection) -> None:
+    long = "x" * 10_000
+    notes.create_many({"id": id, "v": long + id} for id in "bca")
+    text = "SELECT VALUE c.id FROM c ORDER BY CONCAT(c.v, '')"
+    assert all_pages(notes, text, size=1) == [["a"], ["b"], ["c"]]
 
 
-def test_a_token_is_made_of_characters_that_a_url_can_have(orders: Collection) -> None:
-    orders.upsert({"id": "0", "total": "ä\0/?&"})
-    token = token_of(orders, "SELECT * FROM c ORDER BY c.total DESC")
-    assert token.replace("-", "").replace("_", "").replace("=", "").isalnum()
-    assert len(orders.query_page("SELECT * FROM c ORDER BY c.total DESC", token=token).items) == 8
+def test_a_place_may_be_as_deep_as_documents_are(notes: Collection) -> None:
+    depths = [1, 100, 128, 129, 250]
+    notes.create_many({"id": str(depth), "v": nested(depth)} for depth in depths)
+    found = [value for page in all_pages(notes, "SELECT DISTINCT VALUE c.v FROM c", size=1) for value in page]
+    assert sorted(map(str, found)) == sorted(str(nested(depth)) for depth in depths)
+
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth - 1):
+        value = [value]
+    return value

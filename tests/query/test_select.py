@@ -110,7 +110,7 @@ SUBQUERIES: list[tuple[str, list[Any]]] = [
     ("SELECT VALUE ARRAY(SELECT DISTINCT VALUE LENGTH(x) FROM x IN a.lines) FROM c.address a", [[1]]),
     (
         "SELECT VALUE ARRAY(SELECT x.sku, COUNT(1) AS n FROM x IN c.items GROUP BY x.sku) FROM c WHERE c.id = 'o1'",
-        [[{"sku": "tea", "n": 1}, {"sku": "mug", "n": 1}]],
+        [[{"sku": "mug", "n": 1}, {"sku": "tea", "n": 1}]],
     ),
     ("SELECT VALUE (SELECT VALUE (SELECT VALUE c.total * 2)) FROM c WHERE c.id = 'o1'", [20]),
     ("SELECT VALUE (SELECT VALUE (SELECT VALUE x.n + c.total FROM x IN c.items WHERE x.n = 2)) FROM c", [12]),
@@ -148,12 +148,12 @@ AGGREGATES: list[tuple[str, list[Any]]] = [
     (
         "SELECT c.status, COUNT(1) AS n, SUM(c.total) AS sum FROM c GROUP BY c.status",
         [
+            {"status": "lost", "n": 1, "sum": 0},
             {"status": "open", "n": 2, "sum": 17},
             {"status": "paid", "n": 1, "sum": 25.5},
-            {"status": "lost", "n": 1, "sum": 0},
         ],
     ),
-    ("SELECT VALUE c.status FROM c GROUP BY c.status", ["open", "paid", "lost"]),
+    ("SELECT VALUE c.status FROM c GROUP BY c.status", ["lost", "open", "paid"]),  # in the order of what is grouped by
     ("SELECT c.note, COUNT(1) AS n FROM c GROUP BY c.note", [{"n": 3}, {"note": None, "n": 1}]),  # undefined is a group
     (
         "SELECT VALUE {s: UPPER(c.status), n: COUNT(1) * 2} FROM c WHERE c.total > 0 GROUP BY c.status",
@@ -161,15 +161,15 @@ AGGREGATES: list[tuple[str, list[Any]]] = [
     ),
     (
         "SELECT c.total > 8 AS large, COUNT(1) AS n FROM c WHERE c.total > 0 GROUP BY c.total > 8",
-        [{"large": True, "n": 2}, {"large": False, "n": 1}],
+        [{"large": False, "n": 1}, {"large": True, "n": 2}],
     ),
     (
         "SELECT x.sku, SUM(x.n) AS n FROM c JOIN x IN c.items GROUP BY x.sku",
-        [{"sku": "tea", "n": 3}, {"sku": "mug", "n": 1}],
+        [{"sku": "mug", "n": 1}, {"sku": "tea", "n": 3}],
     ),
     (
         "SELECT c.status, c.total, COUNT(1) AS n FROM c WHERE c.total < 20 GROUP BY c.status, c.total",
-        [{"status": "open", "total": 10, "n": 1}, {"status": "open", "total": 7, "n": 1}],
+        [{"status": "open", "total": 7, "n": 1}, {"status": "open", "total": 10, "n": 1}],
     ),
     (
         "SELECT c.status FROM c GROUP BY c.status ORDER BY COUNT(1) DESC, c.status",
@@ -190,7 +190,7 @@ AGGREGATES: list[tuple[str, list[Any]]] = [
     (
         "SELECT EXISTS(SELECT VALUE x FROM x IN c.items) AS e, COUNT(1) AS n FROM c "
         "GROUP BY EXISTS(SELECT VALUE x FROM x IN c.items)",
-        [{"e": True, "n": 2}, {"e": False, "n": 2}],
+        [{"e": False, "n": 2}, {"e": True, "n": 2}],
     ),
 ]
 

@@ -4,6 +4,7 @@ Text, not SQLAlchemy: a query is planned when it comes in, and to build and comp
 than to answer it. All of it is made of fixed words, numbers and paths, which the engine quotes; values are parameters.
 """
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Literal, Protocol
 
@@ -97,8 +98,11 @@ class Json(Protocol):
     def use_key(self) -> str:
         """What tells the database to go by the documents' ids."""
 
-    def gather(self, index: str, collection: int, condition: str) -> tuple[str, str]:
-        """What to use, and a condition that means the same, for rows in another order than that of the index."""
+    def gather(self, collection: int, found: Sequence[tuple[str, str]]) -> tuple[str, str]:
+        """For rows in another order than that of an index, or of several: what to use for all, and a condition.
+
+        It is true of a row if one of the conditions found is, each of which comes with what it uses.
+        """
 
 
 def create_index(json: Json, name: str, collection: int, paths: tuple[Path, ...]) -> str:

@@ -7,6 +7,7 @@ NUL: no text of PostgreSQL's holds it. A body keeps it as the escape \u0000, and
 the two characters 1 and 1, and the character 1 is 1 and 2. That keeps the order of all strings.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from ttlstore.engine.json import Operator, Path, Rank, is_short, is_text
@@ -84,8 +85,8 @@ class PostgresJson:
     def use_key(self) -> str:
         return ""
 
-    def gather(self, index: str, collection: int, condition: str) -> tuple[str, str]:
-        return "", condition
+    def gather(self, collection: int, found: Sequence[tuple[str, str]]) -> tuple[str, str]:
+        return "", f"({' OR '.join(condition for _, condition in found)})"
 
 
 def _step(part: str | int) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from operator import itemgetter
+from typing import NamedTuple
 
 from ttlstore.errors import QueryError, shown
 from ttlstore.query.aggregates import ACCUMULATORS, Accumulator
@@ -39,9 +40,9 @@ from ttlstore.query.syntax import (
     Source,
     walk,
 )
-from ttlstore.query.values import UNDEFINED, Value, identity, order_key
+from ttlstore.query.values import UNDEFINED, Value, identity, order_key, value_key
 
-Documents = Iterable[dict[str, Value]]
+Documents = Iterable[Value]
 Sorted = tuple[tuple[tuple[Value, ...], ...], Row, int]  # what a row is sorted by, the row, and its number
 
 _SORT_SLACK = 1000  # rows that wait, beyond those that are wanted, until the rest is dropped
@@ -53,12 +54,46 @@ def evaluate(query: Query, documents: Documents, parameters: Mapping[str, Value]
     `parameters` is what `parameters.bind` gave. Raises QueryError, also while the results are taken.
     """
     binding = Binding(query.text, parameters, now_ms, RowBudget())
-    with _no_recursion():
+    with no_recursion():
         results = _compile(query, EMPTY, binding, documents)
     return _guarded(results(()))
 
 
-def count_of(node: Literal | Parameter, parameters: Mapping[str, Value], text: str) -> int:
+class Unsorted(NamedTuple):
+    """A result, and what decides about its place."""
+
+    order: tuple[Value, ...]
+    """What it is sorted by."""
+    group: tuple[Value, ...]
+    """What it is grouped by."""
+    value: Value
+
+
+def unsorted(query: Query, documents: Documents, parameters: Mapping[str, Value], now_ms: int) -> Iterator[Unsorted]:
+    """The results as their rows come. ORDER BY, DISTINCT, TOP, OFFSET and LIMIT are left to the caller."""
+    binding = Binding(query.text, parameters, now_ms, RowBudget())
+    with no_recursion():
+        rows, scope = _rows(query, EMPTY, binding, documents)
+        compiler = ExpressionCompiler(scope, binding, _compile)
+        keys = [compiler.compile(order.expression) for order in query.order_by]
+        project = _projection(query, compiler)
+    width = len(query.group_by)
+    for row in rows(()):
+        value = project(row)
+        if value is not UNDEFINED:
+            yield Unsorted(tuple([key(row) for key in keys]), row[:width], value)
+
+
+def window(query: Query, parameters: Mapping[str, Value], text: str) -> tuple[int, int | None]:
+    """How many results the query passes over, and how many it lets through. Raises QueryError."""
+    if query.top is not None:
+        return 0, _count_of(query.top, parameters, text)
+    if query.offset is None or query.limit is None:
+        return 0, None
+    return _count_of(query.offset, parameters, text), _count_of(query.limit, parameters, text)
+
+
+def _count_of(node: Literal | Parameter, parameters: Mapping[str, Value], text: str) -> int:
     """The number that TOP, OFFSET or LIMIT says. Raises QueryError if a parameter is not one."""
     value = node.value if isinstance(node, Literal) else parameters[node.name]
     if type(value) is float and value.is_integer():
@@ -69,7 +104,7 @@ def count_of(node: Literal | Parameter, parameters: Mapping[str, Value], text: s
 
 
 @contextmanager
-def _no_recursion() -> Iterator[None]:
+def no_recursion() -> Iterator[None]:
     """What is compared comes from documents, whose depth no check of the query limits."""
     try:
         yield
@@ -78,7 +113,7 @@ def _no_recursion() -> Iterator[None]:
 
 
 def _guarded(results: Iterator[Value]) -> Iterator[Value]:
-    with _no_recursion():
+    with no_recursion():
         yield from results
 
 
@@ -90,6 +125,30 @@ def _compile(query: Query, outer: Scope, binding: Binding, documents: Documents 
 
     With `documents`, the name that FROM starts from means them; else it is an alias of the row around.
     """
+    found, scope = _rows(query, outer, binding, documents)
+    skip, limit = window(query, binding.parameters, binding.text)
+    order = None
+    if query.order_by:
+        wanted = None if limit is None or query.distinct or isinstance(query.projection, Single) else skip + limit
+        order = _order(query, ExpressionCompiler(scope, binding, _compile), wanted)
+    project = _projection(query, ExpressionCompiler(scope, binding, _compile))
+
+    def results(row: Row) -> Iterator[Value]:
+        rows = found(row)
+        if order is not None:
+            rows = order(rows)
+        values: Iterator[Value] = (value for row in rows if (value := project(row)) is not UNDEFINED)
+        if query.distinct:
+            values = _distinct(values)
+        return values if limit is None else islice(values, min(skip, sys.maxsize), min(skip + limit, sys.maxsize))
+
+    return results
+
+
+def _rows(
+    query: Query, outer: Scope, binding: Binding, documents: Documents | None
+) -> tuple[Callable[[Row], Iterator[Row]], Scope]:
+    """A function from the row around the query to its own rows: of FROM, JOIN and WHERE, or its groups."""
     scope = outer
     steps: list[Callable[[Iterator[Row]], Iterator[Row]]] = []
     for source in query.sources:
@@ -101,27 +160,14 @@ def _compile(query: Query, outer: Scope, binding: Binding, documents: Documents 
     group = None
     if aggregates(query):
         group, scope = _group(query, outer, scope, binding)
-    skip, limit = _window(query, binding)
-    order = None
-    if query.order_by:
-        wanted = None if limit is None or query.distinct or isinstance(query.projection, Single) else skip + limit
-        order = _order(query, ExpressionCompiler(scope, binding, _compile), wanted)
-    project = _projection(query, ExpressionCompiler(scope, binding, _compile))
 
-    def results(row: Row) -> Iterator[Value]:
+    def found(row: Row) -> Iterator[Row]:
         rows: Iterator[Row] = iter((row,))
         for step in steps:
             rows = step(rows)
-        if group is not None:
-            rows = group(rows, row)
-        if order is not None:
-            rows = order(rows)
-        values: Iterator[Value] = (value for row in rows if (value := project(row)) is not UNDEFINED)
-        if query.distinct:
-            values = _distinct(values)
-        return values if limit is None else islice(values, min(skip, sys.maxsize), min(skip + limit, sys.maxsize))
+        return rows if group is None else group(rows, row)
 
-    return results
+    return found, scope
 
 
 def _source(
@@ -182,17 +228,6 @@ def _distinct(values: Iterator[Value]) -> Iterator[Value]:
             yield value
 
 
-def _window(query: Query, binding: Binding) -> tuple[int, int | None]:
-    if query.top is not None:
-        return 0, count_of(query.top, binding.parameters, binding.text)
-    if query.offset is None or query.limit is None:
-        return 0, None
-    return (
-        count_of(query.offset, binding.parameters, binding.text),
-        count_of(query.limit, binding.parameters, binding.text),
-    )
-
-
 # --- ORDER BY -------------------------------------------------------------------------------------------------------
 
 
@@ -231,14 +266,18 @@ def _order(query: Query, compiler: ExpressionCompiler, wanted: int | None) -> Ca
 def _group(
     query: Query, outer: Scope, scope: Scope, binding: Binding
 ) -> tuple[Callable[[Iterator[Row], Row], Iterator[Row]], Scope]:
-    """Makes a row of each group: the row around the query, what is grouped by, and the aggregates."""
+    """Makes a row of each group: the row around the query, what is grouped by, and the aggregates.
+
+    In the order of what is grouped by, which a page can go on in.
+    """
     compiler = ExpressionCompiler(scope, binding, _compile)
     keys = [compiler.compile(expression) for expression in query.group_by]
     nodes = _aggregates(query)
     arguments = [compiler.compile(node.argument) for node in nodes]
     kinds = [ACCUMULATORS[node.name] for node in nodes]
-    computed = {expression: outer.width + position for position, expression in enumerate((*query.group_by, *nodes))}
-    width = outer.width + len(query.group_by) + len(nodes)
+    first = outer.width
+    computed = {expression: first + position for position, expression in enumerate((*query.group_by, *nodes))}
+    width = first + len(query.group_by) + len(nodes)
 
     def apply(rows: Iterator[Row], around: Row) -> Iterator[Row]:
         groups: dict[object, tuple[Row, list[Accumulator]]] = {}
@@ -252,7 +291,7 @@ def _group(
                 accumulator.add(argument(row))
         if not groups and not query.group_by:
             groups[()] = (around, [kind() for kind in kinds])
-        for start, accumulators in groups.values():
+        for start, accumulators in sorted(groups.values(), key=lambda group: tuple(map(value_key, group[0][first:]))):
             yield start + tuple([accumulator.result() for accumulator in accumulators])
 
     return apply, Scope(outer.aliases, width, {**outer.computed, **computed})

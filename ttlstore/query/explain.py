@@ -4,11 +4,13 @@ import re
 from dataclasses import dataclass
 
 from ttlstore.document import pointer
+from ttlstore.engine.json import Path
 from ttlstore.query import unparse
 from ttlstore.query.conditions import NEVER
 from ttlstore.query.plan import Plan
 from ttlstore.query.syntax import Star
 
+_ID: Path = ("id",)
 # How SQLite looks up the collection's default ttl, which it does in every query.
 _OWN_STEP = re.compile(r"SCALAR SUBQUERY|SEARCH collections ")
 
@@ -19,18 +21,27 @@ class Explanation:
 
     pushed_down: tuple[str, ...]
     """The parts of the query that the database does."""
-    index: tuple[str, ...] | None
-    """The paths of the index that serves it, as in the indexing policy; None: it walks the collection."""
+    indexes: tuple[tuple[str, ...], ...]
+    """The paths of each index that serves it, as in the indexing policy.
+
+    Several find the documents of one side of an OR each. None at all: it walks the collection.
+    """
     evaluated: tuple[str, ...]
     """The parts of the query that are evaluated afterwards, over the documents that the database found."""
     sql: str
     steps: tuple[str, ...]
     """How the database goes about it, in its own words."""
 
+    @property
+    def index(self) -> tuple[str, ...] | None:
+        """The paths of the index that serves it, if it is one alone."""
+        return self.indexes[0] if len(self.indexes) == 1 else None
+
     def __str__(self) -> str:
+        indexes = " or ".join(map(" ".join, self.indexes))
         lines = [
             f"pushed down: {'; '.join(self.pushed_down) or 'nothing'}",
-            f"index:       {' '.join(self.index) if self.index else 'none, every document of the collection is read'}",
+            f"index:       {indexes or 'none, every document of the collection is read'}",
             f"evaluated:   {'; '.join(self.evaluated) or 'nothing'}",
         ]
         return "\n".join([*lines, *(f"  {step}" for step in self.steps if not _OWN_STEP.match(step))])
@@ -38,8 +49,17 @@ class Explanation:
 
 def explanation(plan: Plan, sql: str, steps: list[str]) -> Explanation:
     """The plan in words, with what the database says to its statement."""
-    index = tuple(map(pointer, plan.indexed)) or (("/id",) if plan.by_id else None)
-    return Explanation(tuple(_pushed(plan)), index, tuple(_evaluated(plan)), sql, tuple(steps))
+    return Explanation(tuple(_pushed(plan)), _indexes(plan), tuple(_evaluated(plan)), sql, tuple(steps))
+
+
+def _indexes(plan: Plan) -> tuple[tuple[str, ...], ...]:
+    if plan.either is not None:
+        used = [side.indexed or (_ID,) for side in plan.either.sides]
+    elif plan.by_id:
+        used = [(_ID,)]
+    else:
+        used = [plan.indexed] if plan.indexed else []
+    return tuple(dict.fromkeys(tuple(map(pointer, paths)) for paths in used))
 
 
 def _pushed(plan: Plan) -> list[str]:

@@ -1,7 +1,8 @@
 """Results in pages: where the last one ended, in a token that fits only the query it came from."""
 
 import base64
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -23,16 +24,19 @@ class Page(NamedTuple):
     """None: there are no more."""
 
 
-Keys = tuple[int | float | str | Decimal, ...]
+Keys = tuple[Any, ...]
 
 
 class Position(NamedTuple):
     """Where a page ended."""
 
     keys: Keys | None
-    """What the last row is sorted by, its place in the collection last; None: the results are counted."""
+    """What the last row is sorted by, its place in the collection last; or the place of the last result.
+
+    None: no page was given yet.
+    """
     given: int
-    """Results of that row that were given; where they are counted, of all."""
+    """Results of that row that were given."""
     skip: int
     """Results that OFFSET still passes over."""
     left: int | None
@@ -46,11 +50,11 @@ class Tokens:
         self._fingerprint = blake2b(orjson.dumps(query, option=orjson.OPT_SORT_KEYS)).digest()
 
     def token(self, position: Position) -> str:
-        keys = None if position.keys is None else [_written(key) for key in position.keys]
-        content = orjson.dumps((keys, *position[1:]))
+        # Not by orjson, which ends at 254 levels: places have up to three for each of a value.
+        content = json.dumps(position, separators=(",", ":"), default=_written).encode()
         return base64.urlsafe_b64encode(self._digest(content) + content).decode()
 
-    def position(self, token: object, keys: int) -> Position:
+    def position(self, token: object, are_keys: Callable[[Keys], bool]) -> Position:
         """Where to go on. Raises QueryError for a token of another query, or one that was changed."""
         try:
             decoded = base64.urlsafe_b64decode(token.encode("ascii"))  # type: ignore[attr-defined]  # one of the errors
@@ -58,25 +62,34 @@ class Tokens:
             # The second: base64 is read whatever stands between its letters.
             if digest != self._digest(content) or base64.urlsafe_b64encode(decoded).decode() != token:
                 raise ValueError
-            found, given, skip, left = orjson.loads(content)
-            position = Position(None if found is None else tuple(map(_read, found)), given, skip, left)
-        except (AttributeError, ValueError, TypeError, ArithmeticError):
+            written, given, skip, left = json.loads(content)
+            keys = _read(written)
+        except (AttributeError, ValueError, TypeError, ArithmeticError, LookupError, RecursionError):
             raise _refused(token) from None
-        if not _is_valid(position, keys):
+        # Whoever knows the query could make a token: what comes out of it must at least be of the right types.
+        numbers = (given, skip, 0 if left is None else left)
+        if not are_keys(keys) or not all(type(number) is int and number >= 0 for number in numbers):
             raise _refused(token)
-        return position
+        return Position(keys, given, skip, left)
 
     def _digest(self, content: bytes) -> bytes:
         return blake2b(content, key=self._fingerprint, digest_size=DIGEST_BYTES).digest()
 
 
-def _written(key: int | float | str | Decimal) -> object:
-    """A key as JSON. Numbers of PostgreSQL's have more digits than those of JSON."""
-    return [str(key)] if isinstance(key, Decimal) else key
+_DECIMAL = "decimal"
+
+
+def _written(key: object) -> object:
+    """A key that JSON does not have: numbers of PostgreSQL's have more digits than those of JSON."""
+    if isinstance(key, Decimal):
+        return {_DECIMAL: str(key)}
+    raise TypeError(f"{key!r} is no key")
 
 
 def _read(key: Any) -> Any:
-    return Decimal(*key) if type(key) is list else key
+    if type(key) is list:
+        return tuple(map(_read, key))
+    return Decimal(key[_DECIMAL]) if type(key) is dict else key
 
 
 def _refused(token: object) -> QueryError:
@@ -86,14 +99,10 @@ def _refused(token: object) -> QueryError:
     )
 
 
-def _is_valid(position: Position, keys: int) -> bool:
-    """Whoever knows the query could make a token: what comes out of it must at least be of the right types."""
-    numbers = (position.given, position.skip, 0 if position.left is None else position.left)
-    if not all(type(number) is int and number >= 0 for number in numbers):
-        return False
-    if position.keys is None:
-        return True
-    return len(position.keys) == keys and all(type(key) in (int, float, str, Decimal) for key in position.keys)
+def are_sorted_by(keys: Sequence[SortKey]) -> Callable[[Keys], bool]:
+    """Tells what rows can be sorted by from what they cannot."""
+    scalars = (int, float, str, Decimal)
+    return lambda found: type(found) is tuple and len(found) == len(keys) and all(type(key) in scalars for key in found)
 
 
 def check_size(size: object) -> int:

@@ -1,8 +1,9 @@
 """What of a query the database does, and what is evaluated afterwards. That changes its speed, never its result."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from ttlstore.engine.json import Json, Path
 from ttlstore.query.check import aggregates
@@ -10,6 +11,7 @@ from ttlstore.query.conditions import (
     DEFINED,
     All,
     Among,
+    AnyOf,
     Compare,
     IsA,
     Kind,
@@ -38,6 +40,24 @@ MAX_SORTED = 16  # paths in an ORDER BY that is pushed down: each takes a kiloby
 Sorting = tuple[tuple[Path, bool], ...]  # paths, and whether they descend
 
 
+class Side(NamedTuple):
+    """One side of an OR, with an index that finds its documents."""
+
+    test: Test
+    """What they must pass, with what else of the query narrows the index."""
+    by: str | None
+    """The index; None: the key of the documents."""
+    indexed: tuple[Path, ...]
+
+
+class Sides(NamedTuple):
+    """An OR whose sides are found by an index each."""
+
+    sides: tuple[Side, ...]
+    beside: Test
+    """What is joined with the OR by AND."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """How a query is answered."""
@@ -56,6 +76,8 @@ class Plan:
     """The paths of the index that serves it."""
     by_id: bool
     """Whether the key of the documents serves it."""
+    either: Sides | None
+    """Whether, instead of one index, several serve it."""
     ordered: bool
     """Whether the database does the query's ORDER BY."""
     windowed: bool
@@ -144,16 +166,21 @@ def plan(query: Query, kinds: Mapping[str, Kind], json: Json, indexes: Indexes, 
         query.text,
         query.at,
     )
-    chosen = _choose(_parts(test), order if ordered else (), indexes)
+    parts, sorting = _parts(test), order if ordered else ()
+    score, chosen = _choose(parts, sorting, indexes)
+    either = _either(parts, score, indexes)
+    if either is not None:
+        chosen = None
     return Plan(
         query,
         test,
         tuple(pushed),
-        _keys(order if ordered else (), _parts(test), json),
+        _keys(sorting, parts, json),
         rest,
         chosen,
         indexes[chosen] if chosen else (),
-        chosen is None and _by_id(_parts(test), order if ordered else ()),
+        chosen is None and either is None and _by_id(parts, sorting),
+        either,
         ordered,
         windowed,
         counted,
@@ -216,7 +243,7 @@ def _keys(order: Sorting, parts: tuple[Test, ...], json: Json) -> tuple[SortKey,
     return (*keys, SortKey(SEQ, bool(order) and order[-1][1]))
 
 
-def _equal(parts: tuple[Test, ...]) -> set[Path]:
+def _equal(parts: Sequence[Test]) -> set[Path]:
     return {part.path for part in parts if isinstance(part, Compare) and part.operator == "="}
 
 
@@ -252,22 +279,70 @@ def count_result(query: Query, count: int) -> object:
 # --- the choice of an index -----------------------------------------------------------------------------------------
 
 
-def _choose(parts: tuple[Test, ...], order: Sorting, indexes: Indexes) -> str | None:
+Score = tuple[int, int, int]  # paths that are equal to something, whether it sorts, how a range narrows it further
+_NO_INDEX: Score = (0, 0, 0)
+_ONLY_DIFFERS: Score = (0, 0, 1)  # it says what a value is not: that goes for most documents
+_ID: Path = ("id",)
+
+
+def _choose(parts: Sequence[Test], order: Sorting, indexes: Indexes) -> tuple[Score, str | None]:
     """The index that narrows the search the most: by equality first, then by order or by a range."""
-    equal = _equal(parts)
-    several = {part.path for part in parts if isinstance(part, Among)}
-    within = {part.path for part in parts if isinstance(part, IsA | Compare)}
+    equal, several, within = set[Path](), set[Path](), dict[Path, int]()
+    for part in parts:
+        if isinstance(part, Compare):
+            if part.operator == "=":
+                equal.add(part.path)
+            within[part.path] = max(within.get(part.path, 0), 1 if part.operator == "<>" else 2)
+        elif isinstance(part, IsA):
+            within[part.path] = 2
+        elif isinstance(part, Among):
+            several.add(part.path)
+    bindable = equal | several
     rest_of_order = tuple((path, descending) for path, descending in order if path not in equal)
-    best: tuple[tuple[int, int, int, int], str | None] = ((0, 0, 0, 0), None)
+    best: tuple[Score, int, str | None] = (_NO_INDEX, 0, None)
     for name, paths in indexes.items():
         bound = 0
-        while bound < len(paths) and paths[bound] in equal | several:
+        while bound < len(paths) and paths[bound] in bindable:
             bound += 1
         sorts = bool(order) and not several.intersection(paths[:bound]) and _sorts(paths[bound:], rest_of_order)
-        narrows = bound < len(paths) and paths[bound] in within
+        narrows = within.get(paths[bound], 0) if bound < len(paths) else 0
         if bound or sorts or narrows:
-            best = max(best, ((bound, sorts, narrows, -len(paths)), name))
-    return best[1]
+            best = max(best, ((bound, sorts, narrows), -len(paths), name))
+    return best[0], best[2]
+
+
+def _either(parts: tuple[Test, ...], score: Score, indexes: Indexes) -> Sides | None:
+    """The OR whose sides have indexes that narrow the search more than one index for all does."""
+    found = None
+    ors = [part for part in parts if isinstance(part, AnyOf)] if indexes else []
+    for part in ors if ors and not _is_one_of_ids(parts) else ():
+        beside = [other for other in parts if other is not part]
+        sides = [_side(side, beside, indexes) for side in part.tests]
+        least = min((of_side for of_side, _ in sides), default=_NO_INDEX)
+        if least > score and weight(All((*beside, *(side.test for _, side in sides)))).fits():
+            found, score = Sides(tuple([side for _, side in sides]), all_of(beside)), least
+    return found
+
+
+def _side(test: Test, beside: list[Test], indexes: Indexes) -> tuple[Score, Side]:
+    own = _parts(test)
+    if _is_one_of_ids(own):
+        return (1, 0, 0), Side(test, None, ())
+    narrowing = [part for part in beside if isinstance(part, IsA | Compare)]
+    score, index = _choose((*own, *narrowing), (), indexes)
+    if score == _ONLY_DIFFERS:
+        score = _NO_INDEX
+    paths = indexes[index] if index else ()
+    more = [part for part in narrowing if part.path in paths]
+    return score, Side(all_of((*own, *more)), index, paths)
+
+
+def _is_one_of_ids(parts: Sequence[Test]) -> bool:
+    return any(
+        part.path == _ID and (isinstance(part, Among) or part.operator == "=")
+        for part in parts
+        if isinstance(part, Compare | Among)
+    )
 
 
 def _sorts(paths: tuple[Path, ...], order: Sorting) -> bool:
@@ -276,7 +351,6 @@ def _sorts(paths: tuple[Path, ...], order: Sorting) -> bool:
 
 
 def _by_id(parts: tuple[Test, ...], order: Sorting) -> bool:
-    key: Path = ("id",)
-    return any(isinstance(part, Compare | Among) and part.path == key for part in parts) or (
-        bool(order) and order[0][0] == key
+    return any(isinstance(part, Compare | Among) and part.path == _ID for part in parts) or (
+        bool(order) and order[0][0] == _ID
     )

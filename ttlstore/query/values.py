@@ -1,7 +1,9 @@
 """The values of the query language: JSON and undefined. How they are compared, equated and put in order."""
 
+import json
 from collections.abc import Hashable
 from enum import Enum
+from hashlib import blake2b
 from typing import Any, Final
 
 Value = Any  # None, bool, int, float, str, list, dict, or UNDEFINED
@@ -22,6 +24,9 @@ UNDEFINED: Final = Undefined.UNDEFINED
 _FALSE, _TRUE = 2, 3
 RANK: Final[dict[type, int]] = {Undefined: 0, type(None): 1, bool: _FALSE, int: 4, float: 4, str: 5, list: 6, dict: 7}
 _ORDERED = frozenset((str, int, float, bool, type(None)))
+
+LONG = 256  # characters of a string, or of an array or object as JSON: from there on a digest stands for the rest
+_DIGEST_BYTES = 16
 
 MIN_INT, MAX_INT = -(2**63), 2**63 - 1  # what documents can hold, and SQL compares exactly
 
@@ -83,6 +88,57 @@ def order_key(value: Value) -> tuple[Any, ...]:
     """What ORDER BY goes by: the total order, but for arrays, which are all equal in it, and objects, which are too."""
     kind = type(value)
     return (RANK[kind],) if kind is list or kind is dict else sort_key(value)
+
+
+def value_key(value: Value) -> tuple[Any, ...]:
+    """Puts any values into a total order, as `sort_key`, and is never long: different for different values.
+
+    A long string goes by its beginning and then by a digest; a long array or object goes by that alone.
+    """
+    kind = type(value)
+    if kind is str:
+        return (RANK[str], value) if len(value) <= LONG else (RANK[str], value[:LONG], _digest(value))
+    if kind is list or kind is dict:
+        text = json.dumps(_same_numbers(value), sort_keys=True)
+        if len(text) > LONG:
+            return RANK[kind], (), _digest(text)
+    return sort_key(value)
+
+
+def is_key(key: Any) -> bool:
+    """Whether this, whoever made it, can be compared with what `value_key` and `order_key` make."""
+    if type(key) is not tuple or not key or type(key[0]) is not int:
+        return False
+    match key[1:]:
+        case ():
+            return True
+        case (int() | float() as value,) if key[0] == RANK[int]:
+            return type(value) is not bool
+        case (str(),) | (str(), str()) if key[0] == RANK[str]:
+            return True
+        case (tuple() as items,) if key[0] == RANK[list]:
+            return all(map(is_key, items))
+        case (tuple() as items,) if key[0] == RANK[dict]:
+            return all(
+                type(item) is tuple and len(item) == 2 and type(item[0]) is str and is_key(item[1]) for item in items
+            )
+        case ((), str()):
+            return key[0] in (RANK[list], RANK[dict])
+    return False
+
+
+def _same_numbers(value: Value) -> Value:
+    """The value with equal numbers written alike: 1.0 as 1."""
+    kind = type(value)
+    if kind is float:
+        return int(value) if value.is_integer() else value
+    if kind is list:
+        return [_same_numbers(item) for item in value]
+    return {name: _same_numbers(item) for name, item in value.items()} if kind is dict else value
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def _rank(value: Value) -> int:
