@@ -7,12 +7,11 @@ it is true, and into what holds where it is false. Both are built of tests that 
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ttlstore.engine.json import Json, Operator, Path, Rank
 from ttlstore.query.like import like_prefix
-from ttlstore.query.syntax import Between, Binary, Call, Expression, In, Like, Literal, Logical, Parameter, Unary
+from ttlstore.query.syntax import Between, Binary, Call, Expression, In, Like, Literal, Logical, Parameter, Unary, node
 from ttlstore.query.syntax import Path as PathNode
 from ttlstore.query.values import MAX_INT, MIN_INT, UNDEFINED, Value
 
@@ -42,7 +41,7 @@ _TYPE_CHECKS: dict[str, tuple[Rank, ...]] = {
 # --- constants ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Operand:
     """What a property is compared with: a literal, or a parameter by its name; or what follows its every extension."""
 
@@ -92,7 +91,7 @@ def successor(prefix: str) -> str:
 # --- tests ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class IsA:
     """The value is of one of these types."""
 
@@ -100,7 +99,7 @@ class IsA:
     ranks: tuple[Rank, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Compare:
     """The value is a number, or it is a string, and compares so."""
 
@@ -112,7 +111,7 @@ class Compare:
     """Whether the operand is a string that JSON writes without escapes."""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Among:
     """The value is a number, or it is a string, and one of these."""
 
@@ -121,19 +120,19 @@ class Among:
     operands: tuple[Operand, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class InPartition:
     """The document is in this partition."""
 
     operand: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class All:
     tests: tuple["Test", ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class AnyOf:
     tests: tuple["Test", ...]
 
@@ -170,10 +169,13 @@ def weight(test: Test) -> Weight:
             inner = Weight()
             for part in tests:
                 inner = inner.plus(weight(part))
-            return inner._replace(depth=inner.depth + 1)
+            return Weight(inner.tests, inner.operands, inner.depth + 1)
         case Among(_, _, operands):
             return Weight(1, len(operands))
-    return Weight(1, 1)
+    return _ONE
+
+
+_ONE = Weight(1, 1)
 
 
 def all_of(tests: Iterable[Test]) -> Test:

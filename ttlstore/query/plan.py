@@ -30,6 +30,7 @@ from ttlstore.query.syntax import (
     Single,
     Star,
     Within,
+    changed,
 )
 from ttlstore.query.values import UNDEFINED
 
@@ -124,33 +125,24 @@ def plan(query: Query, kinds: Mapping[str, Kind], json: Json, indexes: Indexes, 
     ordered = bool(order) and len(query.sources) == 1
     windowed = (
         simple
+        and (query.top is not None or query.limit is not None)
         and not query.distinct
-        and isinstance(query.projection, Star | Fields)
+        and not isinstance(query.projection, Single)
         and not aggregates(query)
         and (ordered or not query.order_by)
-        and (query.top is not None or query.limit is not None)
     )
-    rest = Query(
-        query.projection,
-        query.sources,
-        _conjunction(residual),
-        query.group_by,
-        () if ordered else query.order_by,
-        query.distinct,
-        None if windowed else query.top,
-        None if windowed else query.offset,
-        None if windowed else query.limit,
-        query.parameters,
-        query.text,
-        query.at,
-    )
+    changes: dict[str, object] = {"where": _conjunction(residual)}
+    if ordered:
+        changes["order_by"] = ()
+    if windowed:
+        changes.update(top=None, offset=None, limit=None)
     chosen = _choose(_parts(test), order if ordered else (), indexes)
     return Plan(
         query,
         test,
         tuple(pushed),
         _keys(order if ordered else (), _parts(test), json),
-        rest,
+        changed(query, **changes),
         chosen,
         indexes[chosen] if chosen else (),
         chosen is None and _by_id(_parts(test), order if ordered else ()),
@@ -197,9 +189,13 @@ def _sorted_paths(query: Query, translator: Translator) -> Sorting:
     """The paths of ORDER BY and whether they descend; none if it sorts by anything else."""
     if aggregates(query) or len(query.order_by) > MAX_SORTED:
         return ()
-    paths = [(translator.path(order.expression), order.descending) for order in query.order_by]
-    found = tuple((path, descending) for path, descending in paths if path is not None)
-    return found if len(found) == len(paths) else ()
+    found: list[tuple[Path, bool]] = []
+    for order in query.order_by:
+        path = translator.path(order.expression)
+        if path is None:
+            return ()
+        found.append((path, order.descending))
+    return tuple(found)
 
 
 def _keys(order: Sorting, parts: tuple[Test, ...], json: Json) -> tuple[SortKey, ...]:
@@ -252,18 +248,21 @@ def count_result(query: Query, count: int) -> object:
 # --- the choice of an index -----------------------------------------------------------------------------------------
 
 
+_NARROWING = (IsA, Compare)  # made once: to join types by | takes longer than to check them
+
+
 def _choose(parts: tuple[Test, ...], order: Sorting, indexes: Indexes) -> str | None:
     """The index that narrows the search the most: by equality first, then by order or by a range."""
     equal = _equal(parts)
     several = {part.path for part in parts if isinstance(part, Among)}
-    within = {part.path for part in parts if isinstance(part, IsA | Compare)}
-    rest_of_order = tuple((path, descending) for path, descending in order if path not in equal)
+    within = {part.path for part in parts if isinstance(part, _NARROWING)}
+    rest_of_order = tuple([(path, descending) for path, descending in order if path not in equal])
     best: tuple[tuple[int, int, int, int], str | None] = ((0, 0, 0, 0), None)
     for name, paths in indexes.items():
         bound = 0
-        while bound < len(paths) and paths[bound] in equal | several:
+        while bound < len(paths) and (paths[bound] in equal or paths[bound] in several):
             bound += 1
-        sorts = bool(order) and not several.intersection(paths[:bound]) and _sorts(paths[bound:], rest_of_order)
+        sorts = bool(order) and _sorts(paths[bound:], rest_of_order) and several.isdisjoint(paths[:bound])
         narrows = bound < len(paths) and paths[bound] in within
         if bound or sorts or narrows:
             best = max(best, ((bound, sorts, narrows, -len(paths)), name))
@@ -271,8 +270,12 @@ def _choose(parts: tuple[Test, ...], order: Sorting, indexes: Indexes) -> str | 
 
 
 def _sorts(paths: tuple[Path, ...], order: Sorting) -> bool:
-    directions = {descending for _, descending in order}
-    return len(directions) <= 1 and tuple(path for path, _ in order) == paths[: len(order)]
+    if len(order) > len(paths):
+        return False
+    for (path, descending), own in zip(order, paths, strict=False):
+        if path != own or descending != order[0][1]:
+            return False
+    return True
 
 
 def _by_id(parts: tuple[Test, ...], order: Sorting) -> bool:
