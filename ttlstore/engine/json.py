@@ -30,14 +30,17 @@ def is_short(path: Path) -> bool:
     return length <= MAX_PATH
 
 
-def are_text(path: Path) -> bool:
-    """Whether a database can hold the names: not if one has half a surrogate pair."""
+def are_text(path: Path, *, without: str | None = None) -> bool:
+    """Whether a database can hold the names: not if one has half a surrogate pair, or the character it cannot find."""
     for part in path:
-        if isinstance(part, str) and not part.isascii():
-            try:
-                part.encode()
-            except UnicodeEncodeError:
+        if isinstance(part, str):
+            if without is not None and without in part:
                 return False
+            if not part.isascii():
+                try:
+                    part.encode()
+                except UnicodeEncodeError:
+                    return False
     return True
 
 

@@ -37,7 +37,7 @@ class SqliteJson:
 
     def reaches(self, path: Path) -> bool:
         # Not every version of SQLite finds a name with a quotation mark in it.
-        return is_short(path) and are_text(path) and not any(type(part) is str and '"' in part for part in path)
+        return is_short(path) and are_text(path, without='"')
 
     def is_a(self, path: Path, ranks: tuple[Rank, ...], *, indexed: bool) -> str:
         if indexed:

@@ -66,13 +66,19 @@ class Kind(NamedTuple):
     """Whether it is a string that JSON writes without escapes."""
 
 
+# What most constants are.
+_PLAIN_STRING = Kind(Rank.STRING, True, True, True)
+_NUMBER = Kind(Rank.NUMBER, True)
+
+
 def kind_of(value: Value) -> Kind:
     if type(value) is str:
         comparable = "\0" not in value  # what the engine promises to compare has none
         prefix = comparable and bool(value) and value[-1] != _LAST_CHARACTER
-        return Kind(Rank.STRING, comparable, prefix, _ESCAPED.search(value) is None)
+        plain = _ESCAPED.search(value) is None
+        return _PLAIN_STRING if prefix and plain else Kind(Rank.STRING, comparable, prefix, plain)
     if type(value) is int or type(value) is float:
-        return Kind(Rank.NUMBER, type(value) is float or MIN_INT <= value <= MAX_INT)
+        return _NUMBER if type(value) is float or MIN_INT <= value <= MAX_INT else Kind(Rank.NUMBER, False)
     if type(value) is bool:
         return Kind(Rank.TRUE if value else Rank.FALSE, True)
     if value is None:
@@ -226,6 +232,7 @@ _HOLDS: dict[str, tuple[int, ...]] = {
     ">=": (0, 1),
 }
 _BOOLEANS = (Rank.FALSE, Rank.TRUE)
+_ORDERED = (Rank.NUMBER, Rank.STRING)
 
 
 class Translator:
@@ -309,18 +316,18 @@ class Translator:
     def _compared(path: Path, operator: str, operand: Operand, kind: Kind) -> Outcomes | None:
         if not kind.comparable:
             return None
+        if kind.rank in _ORDERED:
+            return Outcomes(
+                Compare(path, kind.rank, _SQL[operator], operand, kind.plain),
+                Compare(path, kind.rank, _SQL[_OPPOSITE[operator]], operand),
+            )
         if kind.rank is Rank.UNDEFINED:
             return Outcomes(NEVER, NEVER)
         if kind.rank is Rank.NULL:
             null = IsA(path, (Rank.NULL,))
             return Outcomes(null, NEVER) if 0 in _HOLDS[operator] else Outcomes(NEVER, null)
-        if kind.rank in _BOOLEANS:
-            true = tuple(rank for rank in _BOOLEANS if (rank > kind.rank) - (rank < kind.rank) in _HOLDS[operator])
-            return Outcomes(_is_a(path, true), _is_a(path, set(_BOOLEANS).difference(true)))
-        return Outcomes(
-            Compare(path, kind.rank, _SQL[operator], operand, kind.plain),
-            Compare(path, kind.rank, _SQL[_OPPOSITE[operator]], operand),
-        )
+        true = tuple(rank for rank in _BOOLEANS if (rank > kind.rank) - (rank < kind.rank) in _HOLDS[operator])
+        return Outcomes(_is_a(path, true), _is_a(path, set(_BOOLEANS).difference(true)))
 
     def _between(self, operand: Expression, low: Expression, high: Expression, negated: bool) -> Outcomes | None:
         above, below = self._comparison(">=", operand, low), self._comparison("<=", operand, high)

@@ -162,7 +162,7 @@ def _is_collection(query: Query) -> bool:
 def _translator(query: Query, kinds: Mapping[str, Kind], json: Json) -> Translator | None:
     """For the conditions on the first source, if that is a document or a place in it."""
     first = query.sources[0] if query.sources else None
-    if not isinstance(first, Within) or any(source.alias == first.alias for source in query.sources[1:]):
+    if not isinstance(first, Within) or first.alias in [source.alias for source in query.sources[1:]]:
         return None
     if not json.reaches(first.path.steps):
         return None
