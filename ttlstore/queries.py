@@ -1,7 +1,6 @@
 """Queries on one collection: planned, run and explained."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from itertools import chain, takewhile
 from typing import Any, NamedTuple, TypeVar
@@ -22,7 +21,7 @@ from ttlstore.query.places import Placed, are_places, first_after, is_by_result,
 from ttlstore.query.plan import count_result
 from ttlstore.query.sql import NO_LIMIT, frames, has_column
 from ttlstore.query.statement import Indexes, Statement, rows_of, statement
-from ttlstore.query.syntax import Query
+from ttlstore.query.syntax import Query, changed
 from ttlstore.query.values import Value
 from ttlstore.ttl import present
 from ttlstore.unset import UNSET
@@ -188,7 +187,7 @@ class Queries:
         now, planned, skip = self._now(), statement.plan, start.skip
         wanted = size if start.left is None else min(size, start.left)
         reader = _Reader(self._rows_after(asked, statement, now, start.keys, skip + wanted + 1))
-        rest = replace(planned.rest, top=None, offset=None, limit=None)
+        rest = changed(planned.rest, top=None, offset=None, limit=None)
         items: list[Any] = []
         end: Position | None = None
         for value in self._evaluated(asked, rest, reader.documents(), now) if wanted else ():
@@ -215,7 +214,7 @@ class Queries:
             return list(self._results(asked, statement, 0, None)) if start.keys is None else [], None
         now, planned, skip = self._now(), statement.plan, start.skip
         wanted = size if start.left is None else min(size, start.left)
-        query = replace(planned.rest, order_by=asked.query.order_by, top=None, offset=None, limit=None)
+        query = changed(planned.rest, order_by=asked.query.order_by, top=None, offset=None, limit=None)
         everything = (NO_LIMIT, 0)
         rows: Iterator[Row] = iter(())
         if query.sources:

@@ -20,17 +20,28 @@ MAX_PATH = 500  # characters: an expression has its path in it many times
 
 def is_short(path: Path) -> bool:
     """Whether there is room for the path in a statement, and its positions are numbers that a database takes."""
-    return sum(len(part) + 1 if isinstance(part, str) else 10 for part in path) <= MAX_PATH and all(
-        isinstance(part, str) or 0 <= part <= MAX_POSITION for part in path
-    )
+    length = 0
+    for part in path:
+        if isinstance(part, str):
+            length += len(part) + 1
+        elif 0 <= part <= MAX_POSITION:
+            length += 10
+        else:
+            return False
+    return length <= MAX_PATH
 
 
-def is_text(name: str) -> bool:
-    """Whether a database can hold the name: not if it has half a surrogate pair."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
+def are_text(path: Path, *, without: str | None = None) -> bool:
+    """Whether a database can hold the names: not if one has half a surrogate pair, or the character it cannot find."""
+    for part in path:
+        if isinstance(part, str):
+            if without is not None and without in part:
+                return False
+            if not part.isascii():
+                try:
+                    part.encode()
+                except UnicodeEncodeError:
+                    return False
     return True
 
 
@@ -48,6 +59,8 @@ class Rank(IntEnum):
     STRING = 5
     ARRAY = 6
     OBJECT = 7
+
+    __hash__ = int.__hash__  # not Enum's, which is a function in Python: plans are looked up by the types of parameters
 
 
 class IndexGone(StoreFailed):

@@ -10,7 +10,7 @@ the two characters 1 and 1, and the character 1 is 1 and 2. That keeps the order
 from collections.abc import Sequence
 from functools import lru_cache
 
-from ttlstore.engine.json import Operator, Path, Rank, is_short, is_text
+from ttlstore.engine.json import Operator, Path, Rank, are_text, is_short
 from ttlstore.engine.postgres_values import FIRST_INEXACT, PAST_INTEGERS
 from ttlstore.schema import documents
 
@@ -43,7 +43,7 @@ class PostgresJson:
     advised: bool = False
 
     def reaches(self, path: Path) -> bool:
-        return is_short(path) and all(isinstance(part, int) or is_text(part) for part in path)
+        return is_short(path) and are_text(path)
 
     def is_a(self, path: Path, ranks: tuple[Rank, ...], *, indexed: bool) -> str:
         return f"{self._keys(path)[0]} IN ({', '.join(f'{rank:d}' for rank in ranks)})"

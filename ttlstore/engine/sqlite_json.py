@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import orjson
 
-from ttlstore.engine.json import Operator, Path, Rank, is_short, is_text
+from ttlstore.engine.json import Operator, Path, Rank, are_text, is_short
 from ttlstore.schema import IN_ORDER, documents
 
 _BODY = documents.c.body.name  # without the table, which the expressions of an index may not name
@@ -39,7 +39,7 @@ class SqliteJson:
 
     def reaches(self, path: Path) -> bool:
         # Not every version of SQLite finds a name with a quotation mark in it.
-        return is_short(path) and all(isinstance(part, int) or ('"' not in part and is_text(part)) for part in path)
+        return is_short(path) and are_text(path, without='"')
 
     def is_a(self, path: Path, ranks: tuple[Rank, ...], *, indexed: bool) -> str:
         if indexed:

@@ -4,9 +4,10 @@ Lark's own does the same in five times the time. Here the symbols that only pass
 operand goes through, are passed over at once: where they lead is remembered by what stands below and what follows.
 """
 
+import sys
 from collections.abc import Callable
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from ttlstore.query.grammar import Grammar, Rule
 from ttlstore.query.lexer import NAME, Lexer
@@ -30,6 +31,11 @@ class _Reduction(NamedTuple):
     origin: str
     build: Callable[[Any], Any]
     """Of the only value, or of a list of them."""
+    jumps: dict[tuple[int, str], tuple[int, int]]
+    """Where it leads to, by the state below and the terminal that follows: as far as was asked for."""
+
+
+_REFUSED: Final = sys.maxsize  # an action, in the place of a state that follows: the terminal cannot stand here
 
 
 class Automaton:
@@ -39,20 +45,22 @@ class Automaton:
         self._gotos = grammar.gotos
         self._starts = grammar.starts
         self._passing = {~number for number, rule in enumerate(grammar.rules) if _passes(rule)}
-        # By ~number, which is an index from the end.
+        jumps: dict[str, dict[tuple[int, str], tuple[int, int]]] = {rule.origin: {} for rule in grammar.rules}
         self._reductions = [
-            _Reduction(rule.size, rule.origin, _build(rule, builder)) for rule in reversed(grammar.rules)
+            _Reduction(rule.size, rule.origin, _build(rule, builder), jumps[rule.origin])
+            for rule in reversed(grammar.rules)  # ~number is an index from the end
         ]
-        self._jumps: dict[tuple[int, str, str], tuple[int, int | None]] = {}
 
     def tree(self, text: str, start: str) -> Any:
         """What the builder makes of a text. Raises Unexpected, and what the builder raises."""
-        actions, reductions, jumps = self._actions, self._reductions, self._jumps
+        actions, reductions = self._actions, self._reductions
         keyword_of = self._lexer.keyword.get
-        stack, values = [self._starts[start]], list[Any]()
+        state = self._starts[start]
+        below = list[int]()  # the states before it, one for each value
+        values = list[Any]()
         terminals = list[str]()
         for match in self._lexer.cut(text):
-            accepted = actions[stack[-1]]
+            accepted = actions[state]
             terminal: str = match.lastgroup  # type: ignore[assignment]  # one of the groups matches
             piece = match[terminal]
             if terminal == NAME:
@@ -62,35 +70,33 @@ class Automaton:
                     terminal = keyword
             elif terminal not in accepted:
                 terminal = self._lexer.fitting(terminal, piece, accepted)
-            action = accepted.get(terminal)
-            while action is not None and action < 0:
-                size, origin, build = reductions[action]
+            action = accepted.get(terminal, _REFUSED)
+            while action < 0:
+                size, origin, build, jumps = reductions[action]
                 if size == 1:
                     values[-1] = build(values[-1])
-                    del stack[-1]
                 else:
                     children = values[-size:]
-                    del values[-size:], stack[-size:]
+                    del values[-size:], below[1 - size :]
                     values.append(build(children))
-                place = (stack[-1], origin, terminal)
-                jump = jumps.get(place)
+                jump = jumps.get((below[-1], terminal))
                 if jump is None:
-                    jump = jumps[place] = self._jump(*place)
+                    jump = jumps[below[-1], terminal] = self._jump(below[-1], origin, terminal)
                 state, action = jump
-                stack.append(state)
-            if action is None:
+            if action == _REFUSED:
                 raise self._unexpected(start, terminals, terminal, (piece, match.start()))
-            stack.append(action)
+            below.append(state)
             values.append((piece, match.start()))
             terminals.append(terminal)
+            state = action
         return values[0]
 
-    def _jump(self, below: int, symbol: str, terminal: str) -> tuple[int, int | None]:
+    def _jump(self, below: int, symbol: str, terminal: str) -> tuple[int, int]:
         """Where a symbol is more than passed on, and what to do there."""
         while True:
             state = self._gotos[below][symbol]
-            action = self._actions[state].get(terminal)
-            if action is None or action not in self._passing:
+            action = self._actions[state].get(terminal, _REFUSED)
+            if action not in self._passing:
                 return state, action
             symbol = self._reductions[action].origin
 
@@ -108,7 +114,7 @@ class Automaton:
             if action >= 0:
                 stack.append(action)
                 return True
-            size, origin, _ = self._reductions[action]
+            size, origin, _, _ = self._reductions[action]
             del stack[-size:]
             stack.append(self._gotos[stack[-1]][origin])
         return False
@@ -123,40 +129,46 @@ def _build(rule: Rule, builder: object) -> Callable[[Any], Any]:
     """What makes a value of those that a rule has matched: of a list of them, or of the only one."""
     assert rule.size, f"{rule.origin} matches nothing: make it optional where it stands"
     if rule.repeats:
-        several = _repeated(rule.children, rule.spread)
+        several = _repeated(rule)
     elif rule.name is None:
         several = itemgetter(*rule.children)
     else:
         method = getattr(builder, rule.name)
         if rule.size == 1 and rule.children == (0,):
             return method  # type: ignore[no-any-return]  # one of the builder's
-        several = _called(method, rule.children, rule.spread)
+        if rule.size == 1 and rule.children == (0, -1):
+            return lambda value: method(value, None)
+        several = _called(method, rule)
     return several if rule.size > 1 else lambda value: several([value])
 
 
-def _repeated(children: tuple[int, ...], spread: tuple[int, ...]) -> Callable[[list[Any]], list[Any]]:
-    first, *others = children
-    if first not in spread:
-        return lambda values: [values[child] for child in children]
+def _repeated(rule: Rule) -> Callable[[list[Any]], list[Any]]:
+    """The list of what is repeated, or that list with more."""
+    own = rule.children[len(rule.spread) :]
+    assert own == tuple(range(own[0], rule.size)), f"{rule.origin}: what is left out must stand before what is repeated"
+    more = slice(own[0], None)
+    if not rule.spread:
+        return itemgetter(more)
 
     def extended(values: list[Any]) -> list[Any]:
         # In place: a list of thousands would be copied as often.
-        found: list[Any] = values[first]
-        found.extend([values[child] for child in others])
+        found: list[Any] = values[0]
+        found += values[more]
         return found
 
     return extended
 
 
-def _called(
-    method: Callable[..., Any], children: tuple[int, ...], spread: tuple[int, ...]
-) -> Callable[[list[Any]], Any]:
+def _called(method: Callable[..., Any], rule: Rule) -> Callable[[list[Any]], Any]:
+    children, spread = rule.children, rule.spread
     first, *others = children
     if not others and not spread:
         return lambda values: method(values[first])
     if others == list(spread):  # the first, and a repetition
         (repetition,) = spread
         return lambda values: method(values[first], *values[repetition])
+    if children == tuple(range(rule.size)) and not spread:
+        return lambda values: method(*values)
     if not spread:
         chosen = itemgetter(*children)
         return lambda values: method(*chosen([*values, None]))  # -1 is None

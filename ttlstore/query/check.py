@@ -25,6 +25,7 @@ from ttlstore.query.syntax import (
 MAX_DEPTH = 100  # a condition that people write has some ten levels; each takes up to three of Python's 1,000 frames
 
 _Names = frozenset[str]
+_SUBQUERIES = (Exists, ArraySubquery, ScalarSubquery)  # made once: to join types by | takes longer than to check them
 
 
 def check(query: Query) -> tuple[Parameter, ...]:
@@ -36,7 +37,7 @@ def check(query: Query) -> tuple[Parameter, ...]:
 
 def aggregates(query: Query) -> bool:
     """Whether the query makes one result of many rows."""
-    return bool(query.group_by) or any(map(_has_aggregate, (*_projected(query), *_orders(query))))
+    return bool(query.group_by) or any(map(_has_aggregate, _results(query)))
 
 
 class _Checker:
@@ -53,16 +54,17 @@ class _Checker:
             self._expression(query.where, names, depth, aggregate="WHERE chooses single rows")
         for expression in query.group_by:
             self._expression(expression, names, depth, aggregate="GROUP BY makes the groups")
-        for expression in (*_projected(query), *_orders(query)):
-            self._expression(expression, names, depth)
+        results, grouped = _results(query), bool(query.group_by)
+        for expression in results:
+            grouped |= self._expression(expression, names, depth)
         for count in (query.top, query.offset, query.limit):
             if isinstance(count, Parameter):
                 self.parameters.setdefault(count.name, count)
         if isinstance(query.projection, Star):
             _check_star(query)
-        elif aggregates(query):
+        elif grouped:
             own = names - outer if query.sources else frozenset[str]()
-            for expression in (*_projected(query), *_orders(query)):
+            for expression in results:
                 _check_grouped(expression, query, own)
 
     def _source(self, source: Source, names: _Names, depth: int, *, root: bool) -> _Names:
@@ -74,22 +76,26 @@ class _Checker:
             raise Mistake(source.at, f"there is a {clipped(source.alias)} already: give this one another name")
         return names | {source.alias} if source.alias else names
 
-    def _expression(self, node: Expression, names: _Names, depth: int, aggregate: str | None = None) -> None:
+    def _expression(self, node: Expression, names: _Names, depth: int, aggregate: str | None = None) -> bool:
+        """Whether there is an aggregate of this query in it."""
+        found = False
         if isinstance(node, Path):
             if node.alias not in names:
                 raise _unknown(node, names)
         elif isinstance(node, Parameter):
             self.parameters.setdefault(node.name, node)
-        elif isinstance(node, Exists | ArraySubquery | ScalarSubquery):
+        elif isinstance(node, _SUBQUERIES):
             self.query(node.query, names, _deeper(node.at, depth))
         elif not isinstance(node, Literal):
             if isinstance(node, Aggregate):
                 if aggregate is not None:
                     raise Mistake(node.at, f"{node.name} cannot stand here: {aggregate}")
                 aggregate = "an aggregate takes a value of each row"
+                found = True
             deeper = _deeper(node.at, depth)
             for child in children(node):
-                self._expression(child, names, deeper, aggregate)
+                found |= self._expression(child, names, deeper, aggregate)
+        return found
 
 
 def _deeper(at: int, depth: int) -> int:
@@ -107,15 +113,13 @@ def _unknown(path: Path, names: _Names) -> Mistake:
     return Mistake(path.at, f"there is no {alias} here, only {', '.join(known[:-1])} and {known[-1]}")
 
 
-def _projected(query: Query) -> tuple[Expression, ...]:
+def _results(query: Query) -> list[Expression]:
+    """What makes the results and their order."""
     projection: Projection = query.projection
+    expressions = [order.expression for order in query.order_by]
     if isinstance(projection, Fields):
-        return tuple(expression for _, expression in projection.items)
-    return (projection.expression,) if isinstance(projection, Single) else ()
-
-
-def _orders(query: Query) -> tuple[Expression, ...]:
-    return tuple(order.expression for order in query.order_by)
+        return [expression for _, expression in projection.items] + expressions
+    return [projection.expression, *expressions] if isinstance(projection, Single) else expressions
 
 
 def _check_star(query: Query) -> None:
@@ -129,7 +133,8 @@ def _check_star(query: Query) -> None:
 
 
 def _has_aggregate(node: Expression) -> bool:
-    return isinstance(node, Aggregate) or any(map(_has_aggregate, children(node)))
+    inside = children(node)
+    return isinstance(node, Aggregate) or (bool(inside) and any(map(_has_aggregate, inside)))
 
 
 def _check_grouped(node: Expression, query: Query, own: Iterable[str]) -> None:
@@ -143,7 +148,7 @@ def _check_grouped(node: Expression, query: Query, own: Iterable[str]) -> None:
         raise Mistake(
             node.at, f"{clipped(written(node))} {rule}: put it into GROUP BY, or into an aggregate such as MAX"
         )
-    if isinstance(node, Exists | ArraySubquery | ScalarSubquery) and _uses(node.query, own):
+    if isinstance(node, _SUBQUERIES) and _uses(node.query, own):
         raise Mistake(node.at, "a subquery beside aggregates cannot see single rows: put it into GROUP BY")
     for child in children(node):
         _check_grouped(child, query, own)
@@ -159,7 +164,7 @@ def _uses(query: Query, names: Iterable[str]) -> bool:
         elif source.path.alias in inner:
             return True
         inner.discard(source.alias)
-    parts = [*_projected(query), *_orders(query), *query.group_by]
+    parts = [*_results(query), *query.group_by]
     if query.where is not None:
         parts.append(query.where)
     return any(_mentions(part, inner) for part in parts)
@@ -168,7 +173,7 @@ def _uses(query: Query, names: Iterable[str]) -> bool:
 def _mentions(node: Expression, names: Iterable[str]) -> bool:
     if isinstance(node, Path):
         return node.alias in names
-    if isinstance(node, Exists | ArraySubquery | ScalarSubquery):
+    if isinstance(node, _SUBQUERIES):
         return _uses(node.query, names)
     return any(_mentions(child, names) for child in children(node))
 

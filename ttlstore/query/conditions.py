@@ -7,12 +7,11 @@ it is true, and into what holds where it is false. Both are built of tests that 
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ttlstore.engine.json import Json, Operator, Path, Rank
 from ttlstore.query.like import like_prefix
-from ttlstore.query.syntax import Between, Binary, Call, Expression, In, Like, Literal, Logical, Parameter, Unary
+from ttlstore.query.syntax import Between, Binary, Call, Expression, In, Like, Literal, Logical, Parameter, Unary, node
 from ttlstore.query.syntax import Path as PathNode
 from ttlstore.query.values import MAX_INT, MIN_INT, UNDEFINED, Value
 
@@ -42,7 +41,7 @@ _TYPE_CHECKS: dict[str, tuple[Rank, ...]] = {
 # --- constants ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Operand:
     """What a property is compared with: a literal, or a parameter by its name; or what follows its every extension."""
 
@@ -67,13 +66,19 @@ class Kind(NamedTuple):
     """Whether it is a string that JSON writes without escapes."""
 
 
+# What most constants are.
+_PLAIN_STRING = Kind(Rank.STRING, True, True, True)
+_NUMBER = Kind(Rank.NUMBER, True)
+
+
 def kind_of(value: Value) -> Kind:
     if type(value) is str:
         comparable = "\0" not in value  # what the engine promises to compare has none
         prefix = comparable and bool(value) and value[-1] != _LAST_CHARACTER
-        return Kind(Rank.STRING, comparable, prefix, _ESCAPED.search(value) is None)
+        plain = _ESCAPED.search(value) is None
+        return _PLAIN_STRING if prefix and plain else Kind(Rank.STRING, comparable, prefix, plain)
     if type(value) is int or type(value) is float:
-        return Kind(Rank.NUMBER, type(value) is float or MIN_INT <= value <= MAX_INT)
+        return _NUMBER if type(value) is float or MIN_INT <= value <= MAX_INT else Kind(Rank.NUMBER, False)
     if type(value) is bool:
         return Kind(Rank.TRUE if value else Rank.FALSE, True)
     if value is None:
@@ -92,7 +97,7 @@ def successor(prefix: str) -> str:
 # --- tests ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class IsA:
     """The value is of one of these types."""
 
@@ -100,7 +105,7 @@ class IsA:
     ranks: tuple[Rank, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Compare:
     """The value is a number, or it is a string, and compares so."""
 
@@ -112,7 +117,7 @@ class Compare:
     """Whether the operand is a string that JSON writes without escapes."""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Among:
     """The value is a number, or it is a string, and one of these."""
 
@@ -121,19 +126,19 @@ class Among:
     operands: tuple[Operand, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class InPartition:
     """The document is in this partition."""
 
     operand: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class All:
     tests: tuple["Test", ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class AnyOf:
     tests: tuple["Test", ...]
 
@@ -170,10 +175,13 @@ def weight(test: Test) -> Weight:
             inner = Weight()
             for part in tests:
                 inner = inner.plus(weight(part))
-            return inner._replace(depth=inner.depth + 1)
+            return Weight(inner.tests, inner.operands, inner.depth + 1)
         case Among(_, _, operands):
             return Weight(1, len(operands))
-    return Weight(1, 1)
+    return _ONE
+
+
+_ONE = Weight(1, 1)
 
 
 def all_of(tests: Iterable[Test]) -> Test:
@@ -224,6 +232,7 @@ _HOLDS: dict[str, tuple[int, ...]] = {
     ">=": (0, 1),
 }
 _BOOLEANS = (Rank.FALSE, Rank.TRUE)
+_ORDERED = (Rank.NUMBER, Rank.STRING)
 
 
 class Translator:
@@ -307,18 +316,18 @@ class Translator:
     def _compared(path: Path, operator: str, operand: Operand, kind: Kind) -> Outcomes | None:
         if not kind.comparable:
             return None
+        if kind.rank in _ORDERED:
+            return Outcomes(
+                Compare(path, kind.rank, _SQL[operator], operand, kind.plain),
+                Compare(path, kind.rank, _SQL[_OPPOSITE[operator]], operand),
+            )
         if kind.rank is Rank.UNDEFINED:
             return Outcomes(NEVER, NEVER)
         if kind.rank is Rank.NULL:
             null = IsA(path, (Rank.NULL,))
             return Outcomes(null, NEVER) if 0 in _HOLDS[operator] else Outcomes(NEVER, null)
-        if kind.rank in _BOOLEANS:
-            true = tuple(rank for rank in _BOOLEANS if (rank > kind.rank) - (rank < kind.rank) in _HOLDS[operator])
-            return Outcomes(_is_a(path, true), _is_a(path, set(_BOOLEANS).difference(true)))
-        return Outcomes(
-            Compare(path, kind.rank, _SQL[operator], operand, kind.plain),
-            Compare(path, kind.rank, _SQL[_OPPOSITE[operator]], operand),
-        )
+        true = tuple(rank for rank in _BOOLEANS if (rank > kind.rank) - (rank < kind.rank) in _HOLDS[operator])
+        return Outcomes(_is_a(path, true), _is_a(path, set(_BOOLEANS).difference(true)))
 
     def _between(self, operand: Expression, low: Expression, high: Expression, negated: bool) -> Outcomes | None:
         above, below = self._comparison(">=", operand, low), self._comparison("<=", operand, high)

@@ -9,6 +9,8 @@ from ttlstore.query.mistakes import located
 from ttlstore.query.syntax import Query
 from ttlstore.query.values import Value
 
+_EXACT = 2**53  # integers up to it are the same in every JSON
+
 Parameters = Mapping[str, Any] | Iterable[Mapping[str, Any]]
 
 
@@ -61,6 +63,8 @@ def _pair(entry: object) -> tuple[Any, Any]:
 def _checked(name: str, value: object) -> Value:
     kind = type(value)
     if value is None or kind is bool or (kind is str and value.isascii()):  # type: ignore[attr-defined]
+        return value
+    if kind is int and -_EXACT <= value <= _EXACT:  # type: ignore[operator]
         return value
     try:
         return to_json({name: value})[1][name]

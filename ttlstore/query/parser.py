@@ -9,7 +9,7 @@ from ttlstore.query.automaton import Automaton, Unexpected
 from ttlstore.query.check import check
 from ttlstore.query.expected import explained
 from ttlstore.query.mistakes import Mistake, located
-from ttlstore.query.syntax import Query
+from ttlstore.query.syntax import Query, changed
 from ttlstore.query.tree import TreeBuilder
 
 MAX_LENGTH = 256 * 1024  # characters; the reference's limit
@@ -31,28 +31,16 @@ def parse(text: str) -> Query:
 
 
 def _parse(text: str) -> Query:
-    if not text.strip():
+    if not text or text.isspace():
         raise QueryError('the query is empty: write a SELECT, or a condition such as "c.total > 10"')
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise located(text, error.start, "this is half of a surrogate pair, which is no character") from None
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise located(text, error.start, "this is half of a surrogate pair, which is no character") from None
     try:
         query = _tree(text)
-        return Query(
-            query.projection,
-            query.sources,
-            query.where,
-            query.group_by,
-            query.order_by,
-            query.distinct,
-            query.top,
-            query.offset,
-            query.limit,
-            check(query),
-            text,
-            query.at,
-        )
+        return changed(query, parameters=check(query), text=text)
     except Mistake as mistake:
         raise located(text, mistake.at, mistake.message) from None
 

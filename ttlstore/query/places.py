@@ -11,14 +11,13 @@ If the last part of ORDER BY descends, so does what follows it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ttlstore.query.check import aggregates
 from ttlstore.query.evaluate import Unsorted, unsorted, window
 from ttlstore.query.functions.size import checked_value
-from ttlstore.query.syntax import Derived, Each, Expression, Fields, Path, Query, Single, Star, Within
+from ttlstore.query.syntax import Derived, Each, Expression, Fields, Path, Query, Single, Star, Within, changed
 from ttlstore.query.values import Value, is_key, order_key, value_key
 
 Place = tuple[Any, ...]
@@ -88,11 +87,11 @@ def _placed(
 ) -> Iterator[Placed]:
     first = query.sources[0] if query.sources else None
     if isinstance(first, Derived) and not aggregates(query):
-        inner = replace(first.query, text=query.text)
+        inner = changed(first.query, text=query.text)
         found = _windowed(inner, placed(inner, documents, parameters, now_ms), parameters)
         documents = (Placed(place, checked_value("the subquery", value)) for place, value in found)
         source = Each(Path(first.alias), first.alias) if first.each else Within(Path(first.alias), first.alias)
-        query = replace(query, sources=(source, *query.sources[1:]))
+        query = changed(query, sources=(source, *query.sources[1:]))
     rows = _Rows(documents)
     last = _last_part(query, rows)
     for result in unsorted(query, rows.values(), parameters, now_ms):

@@ -32,6 +32,7 @@ from ttlstore.query.syntax import (
     Single,
     Star,
     Within,
+    changed,
 )
 from ttlstore.query.values import UNDEFINED
 
@@ -146,26 +147,17 @@ def plan(query: Query, kinds: Mapping[str, Kind], json: Json, indexes: Indexes, 
     ordered = bool(order) and len(query.sources) == 1
     windowed = (
         simple
+        and (query.top is not None or query.limit is not None)
         and not query.distinct
-        and isinstance(query.projection, Star | Fields)
+        and not isinstance(query.projection, Single)
         and not aggregates(query)
         and (ordered or not query.order_by)
-        and (query.top is not None or query.limit is not None)
     )
-    rest = Query(
-        query.projection,
-        query.sources,
-        _conjunction(residual),
-        query.group_by,
-        () if ordered else query.order_by,
-        query.distinct,
-        None if windowed else query.top,
-        None if windowed else query.offset,
-        None if windowed else query.limit,
-        query.parameters,
-        query.text,
-        query.at,
-    )
+    changes: dict[str, object] = {"where": _conjunction(residual)}
+    if ordered:
+        changes["order_by"] = ()
+    if windowed:
+        changes.update(top=None, offset=None, limit=None)
     parts, sorting = _parts(test), order if ordered else ()
     score, chosen = _choose(parts, sorting, indexes)
     either = _either(parts, score, indexes)
@@ -176,7 +168,7 @@ def plan(query: Query, kinds: Mapping[str, Kind], json: Json, indexes: Indexes, 
         test,
         tuple(pushed),
         _keys(sorting, parts, json),
-        rest,
+        changed(query, **changes),
         chosen,
         indexes[chosen] if chosen else (),
         chosen is None and either is None and _by_id(parts, sorting),
@@ -197,7 +189,7 @@ def _is_collection(query: Query) -> bool:
 def _translator(query: Query, kinds: Mapping[str, Kind], json: Json) -> Translator | None:
     """For the conditions on the first source, if that is a document or a place in it."""
     first = query.sources[0] if query.sources else None
-    if not isinstance(first, Within) or any(source.alias == first.alias for source in query.sources[1:]):
+    if not isinstance(first, Within) or first.alias in [source.alias for source in query.sources[1:]]:
         return None
     if not json.reaches(first.path.steps):
         return None
@@ -224,9 +216,13 @@ def _sorted_paths(query: Query, translator: Translator) -> Sorting:
     """The paths of ORDER BY and whether they descend; none if it sorts by anything else."""
     if aggregates(query) or len(query.order_by) > MAX_SORTED:
         return ()
-    paths = [(translator.path(order.expression), order.descending) for order in query.order_by]
-    found = tuple((path, descending) for path, descending in paths if path is not None)
-    return found if len(found) == len(paths) else ()
+    found: list[tuple[Path, bool]] = []
+    for order in query.order_by:
+        path = translator.path(order.expression)
+        if path is None:
+            return ()
+        found.append((path, order.descending))
+    return tuple(found)
 
 
 def _keys(order: Sorting, parts: tuple[Test, ...], json: Json) -> tuple[SortKey, ...]:
@@ -283,6 +279,8 @@ Score = tuple[int, int, int]  # paths that are equal to something, whether it so
 _NO_INDEX: Score = (0, 0, 0)
 _ONLY_DIFFERS: Score = (0, 0, 1)  # it says what a value is not: that goes for most documents
 _ID: Path = ("id",)
+_NARROWING = (IsA, Compare)  # made once: to join types by | takes longer than to check them
+_NAMING = (Compare, Among)
 
 
 def _choose(parts: Sequence[Test], order: Sorting, indexes: Indexes) -> tuple[Score, str | None]:
@@ -298,13 +296,13 @@ def _choose(parts: Sequence[Test], order: Sorting, indexes: Indexes) -> tuple[Sc
         elif isinstance(part, Among):
             several.add(part.path)
     bindable = equal | several
-    rest_of_order = tuple((path, descending) for path, descending in order if path not in equal)
+    rest_of_order = tuple([(path, descending) for path, descending in order if path not in equal])
     best: tuple[Score, int, str | None] = (_NO_INDEX, 0, None)
     for name, paths in indexes.items():
         bound = 0
         while bound < len(paths) and paths[bound] in bindable:
             bound += 1
-        sorts = bool(order) and not several.intersection(paths[:bound]) and _sorts(paths[bound:], rest_of_order)
+        sorts = bool(order) and _sorts(paths[bound:], rest_of_order) and several.isdisjoint(paths[:bound])
         narrows = within.get(paths[bound], 0) if bound < len(paths) else 0
         if bound or sorts or narrows:
             best = max(best, ((bound, sorts, narrows), -len(paths), name))
@@ -328,7 +326,7 @@ def _side(test: Test, beside: list[Test], indexes: Indexes) -> tuple[Score, Side
     own = _parts(test)
     if _is_one_of_ids(own):
         return (1, 0, 0), Side(test, None, ())
-    narrowing = [part for part in beside if isinstance(part, IsA | Compare)]
+    narrowing = [part for part in beside if isinstance(part, _NARROWING)]
     score, index = _choose((*own, *narrowing), (), indexes)
     if score == _ONLY_DIFFERS:
         score = _NO_INDEX
@@ -341,16 +339,18 @@ def _is_one_of_ids(parts: Sequence[Test]) -> bool:
     return any(
         part.path == _ID and (isinstance(part, Among) or part.operator == "=")
         for part in parts
-        if isinstance(part, Compare | Among)
+        if isinstance(part, _NAMING)
     )
 
 
 def _sorts(paths: tuple[Path, ...], order: Sorting) -> bool:
-    directions = {descending for _, descending in order}
-    return len(directions) <= 1 and tuple(path for path, _ in order) == paths[: len(order)]
+    if len(order) > len(paths):
+        return False
+    for (path, descending), own in zip(order, paths, strict=False):
+        if path != own or descending != order[0][1]:
+            return False
+    return True
 
 
 def _by_id(parts: tuple[Test, ...], order: Sorting) -> bool:
-    return any(isinstance(part, Compare | Among) and part.path == _ID for part in parts) or (
-        bool(order) and order[0][0] == _ID
-    )
+    return any(isinstance(part, _NAMING) and part.path == _ID for part in parts) or (bool(order) and order[0][0] == _ID)

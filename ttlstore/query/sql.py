@@ -47,28 +47,29 @@ SEQ = "documents.seq"
 
 def condition(test: Test, json: Json, indexed: Iterable[Path]) -> Sql:
     """A test as SQL; on the indexed paths in the way that the index understands."""
-    match test:
-        case All(tests) | AnyOf(tests):
-            if not tests:
-                return Sql("1 = 1" if isinstance(test, All) else "1 = 0")
-            parts = [condition(part, json, indexed) for part in tests]
-            joint = " AND " if isinstance(test, All) else " OR "
-            operands = tuple(operand for part in parts for operand in part.operands)
-            return Sql(f"({joint.join(part.text for part in parts)})", operands)
-        case InPartition(operand):
-            return Sql(f"documents.partition = {json.placeholder}", (operand,))
-    if test.path in _COLUMNS:
+    if isinstance(test, All):
+        return _joined(" AND ", test.tests, json, indexed) if test.tests else Sql("1 = 1")
+    if isinstance(test, AnyOf):
+        return _joined(" OR ", test.tests, json, indexed) if test.tests else Sql("1 = 0")
+    if isinstance(test, InPartition):
+        return Sql(f"documents.partition = {json.placeholder}", (test.operand,))
+    path = test.path
+    if path in _COLUMNS:
         return _on_column(test, json)
-    by_index = test.path in indexed
-    match test:
-        case IsA(path, ranks):
-            return Sql(json.is_a(path, ranks, indexed=by_index))
-        case Compare(path, Rank.STRING, "=", operand, True) if not by_index:
-            return Sql(json.equals_plain(path), (operand,))
-        case Compare(path, rank, operator, operand):
-            return Sql(json.compare(path, rank, operator, indexed=by_index), (operand,))
-        case Among(path, rank, operands):
-            return Sql(json.among(path, rank, len(operands), indexed=by_index), operands)
+    by_index = path in indexed
+    if isinstance(test, Compare):
+        if test.plain and test.operator == "=" and not by_index:
+            return Sql(json.equals_plain(path), (test.operand,))
+        return Sql(json.compare(path, test.rank, test.operator, indexed=by_index), (test.operand,))
+    if isinstance(test, Among):
+        return Sql(json.among(path, test.rank, len(test.operands), indexed=by_index), test.operands)
+    return Sql(json.is_a(path, test.ranks, indexed=by_index))
+
+
+def _joined(joint: str, tests: tuple[Test, ...], json: Json, indexed: Iterable[Path]) -> Sql:
+    parts = [condition(part, json, indexed) for part in tests]
+    text = joint.join([part.text for part in parts])
+    return Sql(f"({text})", tuple([operand for part in parts for operand in part.operands]))
 
 
 def _on_column(test: IsA | Compare | Among, json: Json) -> Sql:
@@ -104,7 +105,7 @@ def sort_keys(path: Path, descending: bool, json: Json) -> tuple[SortKey, ...]:
         texts = (_column(path, json)[0],)
     else:
         texts = json.keys(path)
-    return tuple(SortKey(text, descending) for text in texts)
+    return tuple([SortKey(text, descending) for text in texts])
 
 
 # --- statements -----------------------------------------------------------------------------------------------------
@@ -172,4 +173,4 @@ def _frame(prepare: Prepare, statement: ClauseElement, *names: str) -> Frame:
 
 
 def order_text(keys: Sequence[SortKey]) -> str:
-    return ", ".join(f"{key.text} DESC" if key.descending else key.text for key in keys)
+    return ", ".join([f"{key.text} DESC" if key.descending else key.text for key in keys])

@@ -1,7 +1,8 @@
 """The syntax tree of a query. `at` is where a node stands in the text; it is no part of what the node means."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Any, TypeAlias, TypeVar, Union, dataclass_transform
 
 T = TypeVar("T")
@@ -307,6 +308,18 @@ class Query:
     parameters: tuple[Parameter, ...] = field(default=(), compare=False, repr=False)
     text: str = field(default="", compare=False, repr=False)
     at: int = _at()
+
+
+_PLACE = {each.name: place for place, each in enumerate(fields(Query))}
+_values = attrgetter(*_PLACE)
+
+
+def changed(query: Query, **changes: object) -> Query:
+    """The query with other values in some of its fields: dataclasses.replace takes four times as long."""
+    values = list(_values(query))
+    for name, value in changes.items():
+        values[_PLACE[name]] = value
+    return Query(*values)
 
 
 # --- walking --------------------------------------------------------------------------------------------------------

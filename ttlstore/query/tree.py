@@ -47,7 +47,7 @@ Steps: TypeAlias = Sequence[Expression]
 # How tightly the operators of a chain bind. Those of the reference that give booleans bind the loosest, so that
 # `c.flags & 4 = 4` and `c.first || c.last = "…"` say what they seem to say.
 PRECEDENCE: Final = {
-    **dict.fromkeys(("=", "!="), 1),
+    **dict.fromkeys(("=", "!=", "<>"), 1),
     **dict.fromkeys(("<", "<=", ">", ">="), 2),
     "|": 3,
     "^": 4,
@@ -137,11 +137,11 @@ class TreeBuilder:
 
     def within(self, root: Token, *steps_and_alias: Any) -> Within:
         *steps, alias = steps_and_alias
-        path = _constant_path(root, steps)
+        path = _constant_path(self.path(root, *steps))
         return Within(path, _last_name(path) or "" if alias is None else alias[0], root[1])
 
     def each(self, alias: Token, root: Token, *steps: Steps) -> Each:
-        return Each(_constant_path(root, steps), *alias)
+        return Each(_constant_path(self.path(root, *steps)), *alias)
 
     def each_result(self, alias: Token, query: Query) -> Derived:
         name, at = alias
@@ -167,18 +167,19 @@ class TreeBuilder:
     def conditional(self, condition: Expression, then: Expression, otherwise: Expression) -> Conditional:
         return Conditional(condition, then, otherwise, condition.at)
 
-    def logic(self, first: Expression, *operators_and_operands: Any) -> Expression:
+    def logic(self, first: Expression, *rest: Any) -> Expression:
+        if len(rest) == 2:  # as in most: nothing is to be put in order
+            (operator, _), second = rest
+            return _logical(operator.upper(), [first, second])
         choices: list[list[list[Expression]]] = [[[first]]]  # those of ??, each of those of OR, each of those of AND
-        for position in range(0, len(operators_and_operands), 2):
-            (operator, _), operand = operators_and_operands[position : position + 2]
+        for (operator, _), operand in zip(rest[::2], rest[1::2], strict=True):
             if operator == "??":
                 choices.append([[operand]])
             elif operator.upper() == "OR":
                 choices[-1].append([operand])
             else:
                 choices[-1][-1].append(operand)
-        either = [_logical("OR", [_logical("AND", both) for both in choice]) for choice in choices]
-        return either[0] if len(either) == 1 else Coalesce(tuple(either), either[0].at)
+        return _logical("??", [_logical("OR", [_logical("AND", both) for both in choice]) for choice in choices])
 
     def unary(self, sign: Token, operand: Expression) -> Expression:
         operator, at = sign[0].upper(), sign[1]
@@ -197,14 +198,14 @@ class TreeBuilder:
     def like(self, operand: Expression, negation: Token | None, pattern: Expression, escape: Expression | None) -> Like:
         return Like(operand, pattern, escape, negation is not None, operand.at)
 
-    def operation(self, first: Expression, *operators_and_operands: Any) -> Expression:
+    def operation(self, first: Expression, *rest: Any) -> Expression:
         """The operators that wait always bind less tightly than the one that is read: the others are done first."""
+        if len(rest) == 2:  # as in most: nothing is to be put in order
+            (operator, _), second = rest
+            return _binary(operator, first, second)
         operands: list[Expression] = [first]
         waiting: list[str] = []
-        for position in range(0, len(operators_and_operands), 2):
-            (operator, _), operand = operators_and_operands[position : position + 2]
-            if operator == "<>":
-                operator = "!="
+        for (operator, _), operand in zip(rest[::2], rest[1::2], strict=True):
             while waiting and PRECEDENCE[waiting[-1]] >= PRECEDENCE[operator]:
                 _join(operands, waiting.pop())
             waiting.append(operator)
@@ -214,7 +215,9 @@ class TreeBuilder:
         return operands[0]
 
     def path(self, root: Token, *steps: Steps) -> Expression:
-        return _lead(_root(root), steps) if steps else _root(root)
+        names = tuple(root[0].split("."))
+        path = Path(names[0], names[1:], root[1])
+        return _lead(path, steps) if steps else path
 
     def access(self, target: Expression, *steps: Steps) -> Expression:
         return _lead(target, steps)
@@ -290,21 +293,23 @@ class TreeBuilder:
 def _join(operands: list[Expression], operator: str) -> None:
     right = operands.pop()
     left = operands.pop()
-    operands.append(Binary(operator, left, right, left.at))
+    operands.append(_binary(operator, left, right))
+
+
+def _binary(operator: str, left: Expression, right: Expression) -> Binary:
+    return Binary("!=" if operator == "<>" else operator, left, right, left.at)
 
 
 def _logical(operator: str, operands: list[Expression]) -> Expression:
-    return operands[0] if len(operands) == 1 else Logical(operator, tuple(operands), operands[0].at)
+    if len(operands) == 1:
+        return operands[0]
+    at = operands[0].at
+    return Coalesce(tuple(operands), at) if operator == "??" else Logical(operator, tuple(operands), at)
 
 
 def _those(given: tuple[Any, ...]) -> tuple[Any, ...]:
     """What stands in brackets; nothing is None."""
     return () if given == (None,) else given
-
-
-def _root(token: Token) -> Path:
-    alias, *steps = token[0].split(".")
-    return Path(alias, tuple(steps), token[1])
 
 
 def _lead(target: Expression, steps: Sequence[Steps]) -> Expression:
@@ -329,8 +334,7 @@ def _is_step(key: Expression) -> TypeGuard[Literal]:
     return isinstance(key, Literal) and (type(key.value) is str or (type(key.value) is int and key.value >= 0))
 
 
-def _constant_path(root: Token, steps: Sequence[Steps]) -> Path:
-    path = _lead(_root(root), steps)
+def _constant_path(path: Expression) -> Path:
     if not isinstance(path, Path):
         raise Mistake(path.at, "a path in FROM leads by names and by indexes from 0, such as c.items[0]")
     return path
