@@ -162,7 +162,7 @@ class Queries:
         return evaluate(query, documents, asked.values, self._time(now))
 
     def _time(self, now: int) -> int:
-        """For what is evaluated here: of the server's clock, which statements read by themselves, if it has that."""
+        """The present for what is evaluated here. Statements ask the clock of a server by themselves."""
         engine = self._engine
         return now if engine.clock is engine.statement_clock else present(engine.clock)
 
@@ -214,6 +214,8 @@ class Queries:
             return list(self._results(asked, statement, 0, None)) if start.keys is None else [], None
         now, planned, skip = self._now(), statement.plan, start.skip
         wanted = size if start.left is None else min(size, start.left)
+        if not wanted:
+            return [], None
         query = changed(planned.rest, order_by=asked.query.order_by, top=None, offset=None, limit=None)
         everything = (NO_LIMIT, 0)
         rows: Iterator[Row] = iter(())

@@ -7,11 +7,13 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 import ttlstore
-from ttlstore import Collection, IndexingPolicy, Store
+from tests.query import generating
+from tests.query.asking import ask
+from ttlstore import Collection, IndexingPolicy, QueryError, Store
 from ttlstore.query.evaluate import evaluate, window
 from ttlstore.query.parameters import bind
 from ttlstore.query.parser import parse
@@ -271,3 +273,20 @@ def memory(clock: FakeClock) -> Iterator[Store]:
 @everything
 def test_and_so_do_many_queries(memory: Store, clock: FakeClock, **drawn: Any) -> None:
     check_both_ways(memory, clock, **drawn)
+
+
+@settings(max_examples=50)
+@given(
+    documents=generating.documents,
+    text=generating.queries,
+    policy=st.sampled_from(POLICIES),
+    size=st.integers(1, 3),
+)
+def test_and_so_do_queries_of_any_shape(
+    memory: Store, clock: FakeClock, documents: list[dict[str, Any]], text: str, policy: IndexingPolicy, size: int
+) -> None:
+    try:
+        ask(text, documents)
+    except QueryError:
+        reject()
+    check_both_ways(memory, clock, documents, [(text, {})], policy, None, size)
