@@ -1,6 +1,6 @@
 """Runs over the tokens of a query by the table of the grammar, and builds what they say.
 
-Lark's own does the same in five times the time. Here the symbols that only pass a child on, which is most of what an
+Lark's own does the same in three times the time. Here the symbols that only pass a child on, which is most of what an
 operand goes through, are passed over at once: where they lead is remembered by what stands below and what follows.
 """
 

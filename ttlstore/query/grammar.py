@@ -25,7 +25,7 @@ class Rule(NamedTuple):
     size: int
     """How many symbols it matches."""
     name: str | None
-    """Of what takes the children; None: the only child is passed on, and of a repetition all of them."""
+    """Of the builder's method that takes the children; None: the only child is passed on, of a repetition all are."""
     children: tuple[int, ...]
     """Which of the symbols; -1 stands for one that was left out, and is None."""
     spread: tuple[int, ...]

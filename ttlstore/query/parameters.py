@@ -64,7 +64,7 @@ def _checked(name: str, value: object) -> Value:
     kind = type(value)
     if value is None or kind is bool or (kind is str and value.isascii()):  # type: ignore[attr-defined]
         return value
-    if kind is int and -_EXACT <= value <= _EXACT:  # type: ignore[operator]
+    if kind is int and -_EXACT <= value <= _EXACT:  # type: ignore[operator]  # narrowed by its type
         return value
     try:
         return to_json({name: value})[1][name]
