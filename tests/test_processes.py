@@ -85,10 +85,15 @@ def forked(work: Callable[[], object]) -> int:
         os._exit(1)
 
 
+# The vacuum's thread is ended before a fork and begun again after, which Python took for a thread beside the fork until
+# its issue 137109 was mended, in 3.13 and 3.14.
+FORKS_ARE_FINE = "ignore:This process:DeprecationWarning"
+
+
 def script(code: str, path: Path) -> str:
     """What a program prints that has a process of its own."""
     done = subprocess.run(
-        [sys.executable, "-c", f"import os, sys, ttlstore\npath = {str(path)!r}\n{code}"],
+        [sys.executable, "-W", FORKS_ARE_FINE, "-c", f"import os, sys, ttlstore\npath = {str(path)!r}\n{code}"],
         capture_output=True,
         text=True,
         timeout=PATIENCE_SECONDS,
@@ -330,8 +335,7 @@ def test_a_fork_waits_for_the_transaction_of_another_thread(path: Path) -> None:
     """The child would inherit locks that nobody gives back."""
     script(
         """
-import threading, warnings
-warnings.simplefilter("ignore", DeprecationWarning)
+import threading
 store = ttlstore.open(path)
 c = store.create_collection("c")
 begun, go_on = threading.Event(), threading.Event()

@@ -178,7 +178,7 @@ class BackgroundVacuum:
     def before_fork(self) -> None:
         """End the thread, after the batch under way: in the child it would stand still in whatever it did.
 
-        Python warns whoever forks while there are threads, and should not have to because of this one.
+        Python 3.12 and later warn whoever forks beside a thread, and users could do nothing about this one.
         """
         self._forking = True
         self._see_off()
