@@ -68,7 +68,7 @@ def wide_console() -> Console:
 @click.option("--at-once", multiple=True, type=int, default=(1, 2, 4, 8), show_default=True, help="Threads, processes.")
 @click.option("--shared-size", type=int, default=100_000, show_default=True, help="Documents they share; 0: left out.")
 @click.option("--expiring", type=int, default=100_000, show_default=True, help="Documents, at once; 0: left out.")
-@click.option("--budget", type=float, default=6.0, show_default=True, help="Seconds for a cell, and 5 a million.")
+@click.option("--budget", type=float, default=6.0, show_default=True, help="Seconds for a cell, and 10 a million.")
 @click.option("--load-budget", type=float, default=80.0, show_default=True, help="Microseconds a document, and 10 s.")
 @click.option("--output", type=click.Path(path_type=Path), help="The record of the run, as JSON.")
 def peers(

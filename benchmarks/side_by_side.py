@@ -43,7 +43,7 @@ class Options:
     expiring: int
     """Documents that expire at once; 0: not measured."""
     budget: float
-    """Seconds for all rounds of a cell, and 5 more for each million documents."""
+    """Seconds for all rounds of a cell, and 10 more for each million documents."""
     load_budget: float
     """Microseconds for each document of a bulk load, and 10 seconds."""
 
@@ -51,7 +51,7 @@ class Options:
         """That a peer may take for one request."""
         if request in ("load", "index"):
             return 10.0 + size * self.load_budget / 1e6
-        return self.budget + size * 5e-6
+        return self.budget + size * 10e-6
 
 
 class Entry:

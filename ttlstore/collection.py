@@ -143,32 +143,25 @@ class Collection:
 
     def read(self, id: str, *, partition: Any = UNSET) -> Document:
         """The document. Raises DocumentNotFound."""
-        key = "" if partition is self._implied else self._partition(id, partition)
-        found = self._find(id, key)
-        if found is None:
+        document = self._find(id, "" if partition is self._implied else self._partition(id, partition))
+        if document is None:
             raise self._not_found(id, partition)
-        document = decode(*found)
-        if document["id"] != id or (key and partition_of(document, self._partition_path) != key):
-            raise self._mixed_up(id)
         return document
 
     def get(self, id: str, default: D | None = None, *, partition: Any = UNSET) -> Document | D | None:
         """The document, or the default if there is none."""
-        key = "" if partition is self._implied else self._partition(id, partition)
-        found = self._find(id, key)
-        if found is None:
-            return default
-        document = decode(*found)
+        document = self._find(id, "" if partition is self._implied else self._partition(id, partition))
+        return default if document is None else document
+
+    def _find(self, id: str, key: str) -> Document | None:
+        values = (check_id(id), key, present(self._statement_clock), self._id)
+        body, ts, etag, checksum = self._engine.one(self._statements.read, values) or self._raise_dropped()
+        if body is None:
+            return None
+        document = decode(body, ts, etag, checksum)
         if document["id"] != id or (key and partition_of(document, self._partition_path) != key):
             raise self._mixed_up(id)
         return document
-
-    def _find(self, id: str, partition: str) -> Row | None:
-        row = (
-            self._engine.one(self._statements.read, (check_id(id), partition, present(self._statement_clock), self._id))
-            or self._raise_dropped()
-        )
-        return None if row[0] is None else row
 
     def expiry(self, id: str, *, partition: Any = UNSET) -> Expiry:
         """When the document expires, and why. Raises DocumentNotFound."""
@@ -459,7 +452,7 @@ class Collection:
         found = self._find(id, partition)
         if found is None:
             raise self._not_found(id, UNSET)
-        if if_match is not None and found[2] != if_match:
+        if if_match is not None and found["_etag"] != if_match:
             raise self._precondition_failed(id, if_match)
 
     def _refuse_in_bulk(self, encoded: Encoded) -> NoReturn:

@@ -72,7 +72,7 @@ def preparing_for(dialect: Dialect) -> Prepare:
         constants = {name: value for name, value in compiled.params.items() if name not in names}
         available = (*names, *constants)
         if text_order == list(available) and not constants:
-            return Prepared(str(compiled), _as_they_are)
+            return Prepared(str(compiled), tuple)  # as they are
         indices = tuple(available.index(name) for name in text_order)
         tail = tuple(constants.values())
 
@@ -83,10 +83,6 @@ def preparing_for(dialect: Dialect) -> Prepare:
         return Prepared(str(compiled), arrange)
 
     return prepare
-
-
-def _as_they_are(values: Values) -> Values:
-    return values
 
 
 KEY = ("id", "partition")

@@ -23,6 +23,8 @@ from ttlstore.engine.sqlite_patience import DRIVER_ERRORS, Patience
 from ttlstore.errors import StoreClosed, StoreFailed, TtlStoreError
 
 CACHE_KIB = 16_384  # of pages for each connection; SQLite's own 2 MiB are little for an index of a million documents
+# Beyond the cache a read takes up to two pages from the system. Not mmap_size, which would spare their copies, a fifth
+# of a read among a million documents: where the disk fails or somebody cuts the file off, SIGBUS would end the process.
 WAL_LIMIT_BYTES = 16 * 1024 * 1024  # what a bulk load leaves of its write-ahead log
 CHECKPOINT_PAGES = 4000  # of the log, before it is folded into the file; by itself SQLite waits for the disk more often
 STATEMENT_CACHE = 256  # compiled statements a connection keeps: all of ours and many queries
