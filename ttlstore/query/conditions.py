@@ -8,9 +8,10 @@ it is true, and into what holds where it is false. Both are built of tests that 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
-from ttlstore.engine.json import Json, Operator, Path, Rank
+from ttlstore.engine.json import Json, Operator, Path, Rank, is_long
 from ttlstore.query.like import like_prefix
 from ttlstore.query.syntax import Between, Binary, Call, Expression, In, Like, Literal, Logical, Parameter, Unary
 from ttlstore.query.syntax import Path as PathNode
@@ -65,13 +66,15 @@ class Kind(NamedTuple):
     """Whether it is a string of which it can be said what follows all that starts with it."""
     plain: bool = False
     """Whether it is a string that JSON writes without escapes."""
+    long: bool = False
+    """Whether it is a string of which an index may not hold all."""
 
 
 def kind_of(value: Value) -> Kind:
     if type(value) is str:
         comparable = "\0" not in value  # what the engine promises to compare has none
         prefix = comparable and bool(value) and value[-1] != _LAST_CHARACTER
-        return Kind(Rank.STRING, comparable, prefix, _ESCAPED.search(value) is None)
+        return Kind(Rank.STRING, comparable, prefix, _ESCAPED.search(value) is None, is_long(value))
     if type(value) is int or type(value) is float:
         return Kind(Rank.NUMBER, type(value) is float or MIN_INT <= value <= MAX_INT)
     if type(value) is bool:
@@ -110,6 +113,8 @@ class Compare:
     operand: Operand
     plain: bool = False
     """Whether the operand is a string that JSON writes without escapes."""
+    long: bool = False
+    """Whether it is a string of which an index may not hold all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +124,8 @@ class Among:
     path: Path
     rank: Rank
     operands: tuple[Operand, ...]
+    long: bool = False
+    """Whether one of them is a string of which an index may not hold all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,16 +205,17 @@ def _merged(parts: list[Test]) -> list[Test]:
         if isinstance(part, Among) or (isinstance(part, Compare) and part.operator == "="):
             key = (part.path, part.rank)
             found = merged.get(key)
-            merged[key] = part if found is None else Among(*key, (*_operands(found), *_operands(part)))
+            merged[key] = part if found is None else _one_of(key, found, part)
         else:
             merged[part] = part
     return list(merged.values())
 
 
-def _operands(test: Test) -> tuple[Operand, ...]:
-    if isinstance(test, Among):
-        return test.operands
-    return (test.operand,) if isinstance(test, Compare) else ()
+def _one_of(key: tuple[Path, Rank], *parts: Test) -> Among:
+    """The parts are equality with one constant or with several."""
+    equal = [part for part in parts if isinstance(part, Among | Compare)]
+    operands = [part.operands if isinstance(part, Among) else (part.operand,) for part in equal]
+    return Among(*key, tuple(chain.from_iterable(operands)), any(part.long for part in equal))
 
 
 # --- translation ----------------------------------------------------------------------------------------------------
@@ -316,8 +324,8 @@ class Translator:
             true = tuple(rank for rank in _BOOLEANS if (rank > kind.rank) - (rank < kind.rank) in _HOLDS[operator])
             return Outcomes(_is_a(path, true), _is_a(path, set(_BOOLEANS).difference(true)))
         return Outcomes(
-            Compare(path, kind.rank, _SQL[operator], operand, kind.plain),
-            Compare(path, kind.rank, _SQL[_OPPOSITE[operator]], operand),
+            Compare(path, kind.rank, _SQL[operator], operand, kind.plain, kind.long),
+            Compare(path, kind.rank, _SQL[_OPPOSITE[operator]], operand, long=kind.long),
         )
 
     def _between(self, operand: Expression, low: Expression, high: Expression, negated: bool) -> Outcomes | None:
@@ -335,13 +343,14 @@ class Translator:
         for choice, kind in constants:
             if kind.rank is not Rank.UNDEFINED:
                 by_rank.setdefault(kind.rank, []).append(choice)
+        long = any(kind.long for _, kind in constants)
         true: list[Test] = []
         false: list[Test] = []
         for rank in (Rank.NUMBER, Rank.STRING):
             if rank in by_rank:
                 found = by_rank[rank]
-                true.append(Among(path, rank, tuple(found)))
-                false.append(all_of(Compare(path, rank, "<>", choice) for choice in found))
+                true.append(Among(path, rank, tuple(found), long))
+                false.append(all_of(Compare(path, rank, "<>", choice, long=long) for choice in found))
         others = by_rank.keys() - {Rank.NUMBER, Rank.STRING}
         true.append(_is_a(path, others))
         false.append(_is_a(path, set(DEFINED).difference(by_rank)))
@@ -363,9 +372,13 @@ class Translator:
         if path is None or not kind.prefix:
             return None
         after = Operand(prefix.literal, prefix.parameter, after_prefix=True)
+
+        def compare(operator: Operator, operand: Operand) -> Test:
+            return Compare(path, Rank.STRING, operator, operand, long=kind.long)
+
         return Outcomes(
-            all_of((Compare(path, Rank.STRING, ">=", prefix), Compare(path, Rank.STRING, "<", after))),
-            any_of((Compare(path, Rank.STRING, "<", prefix), Compare(path, Rank.STRING, ">=", after))),
+            all_of((compare(">=", prefix), compare("<", after))),
+            any_of((compare("<", prefix), compare(">=", after))),
         )
 
     def _type_check(self, node: Expression, ranks: tuple[Rank, ...]) -> Outcomes | None:

@@ -60,15 +60,17 @@ def condition(test: Test, json: Json, indexed: Iterable[Path]) -> Sql:
     if test.path in _COLUMNS:
         return _on_column(test, json)
     by_index = test.path in indexed
+    if isinstance(test, IsA):
+        return Sql(json.is_a(test.path, test.ranks, indexed=by_index))
+    long = test.long and test.rank is Rank.STRING
+    times = 2 if long and json.shortens else 1
     match test:
-        case IsA(path, ranks):
-            return Sql(json.is_a(path, ranks, indexed=by_index))
         case Compare(path, Rank.STRING, "=", operand, True) if not by_index:
-            return Sql(json.equals_plain(path), (operand,))
+            return Sql(json.equals_plain(path, long=long), (operand,) * times)
         case Compare(path, rank, operator, operand):
-            return Sql(json.compare(path, rank, operator, indexed=by_index), (operand,))
+            return Sql(json.compare(path, rank, operator, indexed=by_index, long=long), (operand,) * times)
         case Among(path, rank, operands):
-            return Sql(json.among(path, rank, len(operands), indexed=by_index), operands)
+            return Sql(json.among(path, rank, len(operands), indexed=by_index, long=long), operands * times)
 
 
 def _on_column(test: IsA | Compare | Among, json: Json) -> Sql:
