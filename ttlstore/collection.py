@@ -41,14 +41,9 @@ from ttlstore.query.parameters import Parameters
 from ttlstore.statements import Prepared, Values
 from ttlstore.ttl import Expiry, check_default_ttl, present
 from ttlstore.unset import UNSET, Unset
+from ttlstore.walk import Walk
 
 D = TypeVar("D")
-
-# Iteration reads a page at a time: no lock or snapshot is held while the caller works on a document.
-FIRST_PAGE_ROWS = 16
-MAX_PAGE_ROWS = 1000
-WAITING_PAGE_ROWS = 100
-PAGE_BYTES = 256 * 1024  # about what a page may hold, by the size of the documents before it
 
 MAX_INTERVALS = 10_000  # of a forecast
 
@@ -76,6 +71,7 @@ class Collection:
         # What `partition` is where it may be left out; nothing is this where it may not. It spares each read a call.
         self._implied: object = UNSET if self._partitioned_by_id else object()
         self._queries = Queries(engine, id, name, self._partition_path)
+        self._walk = Walk(engine, id)
 
     def __repr__(self) -> str:
         return f"<Collection {self.name!r} of {self._engine.name}>"
@@ -204,15 +200,8 @@ class Collection:
         Documents may be written and deleted meanwhile: one that is there all the time comes once, as it is when its
         turn comes near; one that expires before its turn does not come.
         """
-        after, rows = 0, FIRST_PAGE_ROWS
-        while page := self._engine.all(self._statements.page, (self._id, after, present(self._statement_clock), rows)):
-            for _, expires_at, body, ts, etag, checksum in page:
-                if expires_at is None or expires_at > present(self._clock):
-                    yield decode(body, ts, etag, checksum)
-            after = self._further(after, page)
-            average = sum([len(row[2]) for row in page]) // len(page) + 1
-            rows = min(max(PAGE_BYTES // average, 1), MAX_PAGE_ROWS)
-        self._settings()  # an empty page is also what a dropped collection has
+        yield from self._walk.live()
+        self._settings()  # nothing is also what a dropped collection has
 
     def snapshot(self) -> Iterator[Document]:
         """Every document, in the order of iteration, as it is when the first is asked for.
@@ -220,9 +209,7 @@ class Collection:
         What is written or expires meanwhile does not show. Until the last was read the file cannot shrink.
         """
         self._settings()
-        values = (self._id, 0, present(self._statement_clock))
-        for _, _, *stored in self._engine.stream(self._statements.all_in_order, values):
-            yield decode(*stored)
+        yield from self._walk.snapshot()
 
     def newest(
         self, *, limit: int = 20, partition: Any = UNSET, expiring_within: float | None = None
@@ -233,14 +220,10 @@ class Collection:
         """
         asked = None if partition is UNSET else self._partition("", partition)
         within = None if expiring_within is None else round(expiring_within * 1000)
-        values = (self._id, present(self._statement_clock), asked, within, limit)
-        rows = self._engine.all(self._statements.newest, values)
-        if not rows:
+        found = self._walk.newest(limit, asked, within)
+        if not found:
             self._settings()  # nothing is also what a dropped collection has
-        return [
-            (decode(*stored), ttl.expiry(own_ttl, default_ttl, stored[1], now))
-            for own_ttl, default_ttl, now, *stored in rows
-        ]
+        return found
 
     # --- queries ----------------------------------------------------------------------------------------------------
 
@@ -308,13 +291,7 @@ class Collection:
 
     def waiting(self) -> Iterator[tuple[Document, Expiry]]:
         """The expired documents whose rows are not deleted yet, and why they expired: what `recover` can bring back."""
-        after = 0
-        while page := self._engine.all(
-            self._statements.waiting, (self._id, after, present(self._statement_clock), WAITING_PAGE_ROWS)
-        ):
-            for _, own_ttl, default_ttl, now, *stored in page:
-                yield decode(*stored), ttl.expiry(own_ttl, default_ttl, stored[1], now)
-            after = self._further(after, page)
+        return self._walk.waiting()
 
     def recover(self, id: str, *, partition: Any = UNSET) -> Document:
         """Bring back a document that expired and whose row is still there, as a new write. Returns it as stored.
@@ -494,13 +471,6 @@ class Collection:
     def _not_found(self, id: str, partition: Any) -> DocumentNotFound:
         where = "" if partition is UNSET else f" in partition {shown(partition)}"
         return DocumentNotFound(f"there is no document {shown(id)} in {self.name!r}{where}")
-
-    def _further(self, after: int, page: list[Row]) -> int:
-        """Where the next page begins: further on, or a damaged file would be gone through for ever."""
-        last: int = page[-1][0]
-        if last <= after:
-            raise StoreCorrupt(f"{self._engine.name} is damaged: its rows are out of order")
-        return last
 
     def _mixed_up(self, id: str) -> StoreCorrupt:
         return StoreCorrupt(f"an index of {self._engine.name} is damaged: from {shown(id)} it leads to another")

@@ -105,6 +105,12 @@ def test_a_forecast_draws_a_bar_for_each_interval(ahead: str, run: Run) -> None:
     assert shown.stderr == "31 of 31 live documents would expire within 3h, if nothing is written\n"
 
 
+def test_a_forecast_that_ends_too_soon_tells_when_the_first_expires(ahead: str, run: Run) -> None:
+    shown = run("forecast", ahead, "carts", "--interval", "1m", "--intervals", "5")
+    told = "0 of 31 live documents would expire within 5m, the first in 10m 0s, if nothing is written\n"
+    assert shown.stderr == told
+
+
 def test_a_forecast_for_programs_has_the_numbers(ahead: str, run: Run, clock: FakeClock) -> None:
     shown = run("forecast", ahead, "carts", "--interval", "10m", "--intervals", "2", "--format", "jsonl")
     assert [json.loads(line) for line in shown.stdout.splitlines()] == [

@@ -9,10 +9,10 @@ import click
 from ttlstore.cli.opening import opened
 from ttlstore.cli.output import Record, console, counted, format_bytes, format_option, show
 from ttlstore.cli.params import COUNT, DURATION, collection_argument, store_command
-from ttlstore.cli.times import format_duration, format_time
+from ttlstore.cli.times import format_duration, format_left, format_time
 
 if TYPE_CHECKING:
-    from ttlstore.insight import ForecastInterval
+    from ttlstore.insight import CollectionStats, ForecastInterval
 
 LAST_SECOND = 253_402_300_799 - 86_400  # of the year 9999, in any time zone: the last that Python can name
 BAR_WIDTH = 30  # characters
@@ -43,7 +43,7 @@ def forecast_command(db: str, collection: str, interval: int, intervals: int, pn
             forecast = documents.forecast(interval=interval, intervals=intervals)
         except ValueError as error:
             raise click.UsageError(str(error)) from None
-        live = documents.count()
+        stats = documents.stats()
     if png is not None:
         from ttlstore.cli.plot import plot
 
@@ -51,7 +51,7 @@ def forecast_command(db: str, collection: str, interval: int, intervals: int, pn
     most = max(each.documents for each in forecast)
     show(map(dataclasses.asdict, forecast), format, lambda record: _for_people(record, most), empty="")
     if format == "table":
-        click.echo(_summary(forecast, live), err=True)
+        click.echo(_summary(forecast, stats), err=True)
 
 
 def _for_people(record: Record, most: int) -> Record:
@@ -69,7 +69,11 @@ def _bar(documents: int, most: int) -> str:
     return block * -(-documents * BAR_WIDTH // most) if most else ""
 
 
-def _summary(forecast: Sequence["ForecastInterval"], live: int) -> str:
+def _summary(forecast: Sequence["ForecastInterval"], stats: "CollectionStats") -> str:
     expiring = sum(each.documents for each in forecast)
-    time = format_duration(round(forecast[-1].end - forecast[0].start))
-    return f"{expiring:,} of {counted(live, 'live document')} would expire within {time}, if nothing is written"
+    start, end = forecast[0].start, forecast[-1].end
+    within = format_duration(round(end - start))
+    summary = f"{expiring:,} of {counted(stats.live_documents, 'live document')} would expire within {within}"
+    if stats.next_expiry is not None and stats.next_expiry > end:
+        summary += f", the first in {format_left(stats.next_expiry - start)}"
+    return f"{summary}, if nothing is written"
