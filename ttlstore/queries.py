@@ -312,7 +312,7 @@ def _partition_tests(path: Path, kind: Kind, json: Json) -> tuple[Test, ...]:
         return (Compare(path, Rank.STRING, "=", value) if kind.rank is Rank.STRING else NEVER,)
     in_partition = InPartition(Operand(None, _PARTITION))
     if kind.rank in (Rank.NUMBER, Rank.STRING) and kind.comparable and json.reaches(path):
-        return in_partition, Compare(path, kind.rank, "=", value)
+        return in_partition, Compare(path, kind.rank, "=", value, long=kind.long)
     return (in_partition,)
 
 

@@ -45,6 +45,15 @@ def are_text(path: Path, *, without: str | None = None) -> bool:
     return True
 
 
+KEY_CHARACTERS = 100
+"""Of a string that an index holds, where it does not hold all: an entry of six such, of 4 bytes each, fits in there."""
+
+
+def is_long(text: str) -> bool:
+    """Whether an index may not hold all of the string."""
+    return len(text) + text.count("\x01") >= KEY_CHARACTERS  # that one takes the place of two
+
+
 Operator = Literal["=", "<>", "<", "<=", ">", ">="]
 
 
@@ -78,6 +87,9 @@ class Json(Protocol):
 
     placeholder: str
     """What stands for a parameter."""
+    shortens: bool
+    """Whether indexes hold no more than the first KEY_CHARACTERS of a string: a comparison with a long one is then made
+    twice, with those and with the whole, and has its parameters twice."""
     advised: bool
     """Whether `use` says anything: then the index must be there."""
 
@@ -87,20 +99,23 @@ class Json(Protocol):
     def is_a(self, path: Path, ranks: tuple[Rank, ...], *, indexed: bool) -> str:
         """The value is of one of these types."""
 
-    def compare(self, path: Path, rank: Rank, operator: Operator, *, indexed: bool) -> str:
-        """The value is of this type, NUMBER or STRING, and compares so with a parameter.
+    def compare(self, path: Path, rank: Rank, operator: Operator, *, indexed: bool, long: bool = False) -> str:
+        """The value is of this type, NUMBER or STRING, and compares so with a parameter, which may be a long string.
 
         Numbers exactly, whether integer or not; strings by code point, and without NUL in the parameter.
         """
 
-    def equals_plain(self, path: Path) -> str:
+    def equals_plain(self, path: Path, *, long: bool = False) -> str:
         """The value equals a parameter that JSON writes without escapes; as is fastest row by row."""
 
-    def among(self, path: Path, rank: Rank, count: int, *, indexed: bool) -> str:
+    def among(self, path: Path, rank: Rank, count: int, *, indexed: bool, long: bool = False) -> str:
         """The value is of this type, NUMBER or STRING, and equals one of so many parameters."""
 
     def keys(self, path: Path) -> tuple[str, ...]:
         """What sorts by this path: first the rank, then numbers and strings; never NULL. All other values are equal."""
+
+    def indexed_keys(self, path: Path) -> tuple[str, ...]:
+        """Those of the keys that an index holds: all of them, or the first."""
 
     def text(self, column: str) -> str:
         """A column of text, compared by code point."""
@@ -120,7 +135,7 @@ class Json(Protocol):
 
 def create_index(json: Json, name: str, collection: int, paths: tuple[Path, ...]) -> str:
     """The statement that makes an index over the keys of the paths, for documents of one collection alone."""
-    keys = ", ".join(key for path in paths for key in json.keys(path))
+    keys = ", ".join(key for path in paths for key in json.indexed_keys(path))
     # Not with collection_id as its first column: then every document of the store would be in it.
     return f"CREATE INDEX {name} ON {documents.name} ({keys}) WHERE collection_id = {collection:d}"
 

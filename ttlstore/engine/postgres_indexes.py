@@ -56,7 +56,8 @@ class IndexMaker:
         return bool(self._ask("SELECT relkind <> 'p' FROM pg_class WHERE oid = %s::regclass", documents.name))
 
     def define(self, statement: str) -> None:
-        self._ask(statement.replace(" INDEX ", " INDEX CONCURRENTLY ", 1).replace("%%", "%"))
+        verb, index, rest = statement.replace("%%", "%").partition(" INDEX ")
+        self._ask(f"{verb}{index}CONCURRENTLY {rest}")
 
     def _ask(self, sql: str, *values: Any) -> object:
         try:

@@ -5,12 +5,15 @@ Numbers are compared as `numeric`, exactly; floats that are whole and beyond 2**
 
 NUL: no text of PostgreSQL's holds it. A body keeps it as the escape \u0000, and where one looks into the body, NUL is
 the two characters 1 and 1, and the character 1 is 1 and 2. That keeps the order of all strings.
+
+Long strings: an entry of an index has no room for them. It holds how they start, and what is compared with a string
+shorter than that compares with the start as with the whole.
 """
 
 from collections.abc import Sequence
 from functools import lru_cache
 
-from ttlstore.engine.json import Operator, Path, Rank, are_text, is_short
+from ttlstore.engine.json import KEY_CHARACTERS, Operator, Path, Rank, are_text, is_short
 from ttlstore.engine.postgres_values import FIRST_INEXACT, PAST_INTEGERS
 from ttlstore.schema import documents
 
@@ -33,6 +36,9 @@ _PARAMETERS = {
     Rank.NUMBER: "%s::numeric",
     Rank.STRING: r"""replace(%s::text, E'\x01', E'\x01\x02') COLLATE "C" """.strip(),
 }
+_START = f"left({_PARAMETERS[Rank.STRING]}, {KEY_CHARACTERS:d})"
+# What holds of the starts of two strings, if the other holds of the strings.
+_OF_STARTS: dict[str, str] = {"=": "=", "<": "<=", "<=": "<=", ">": ">=", ">=": ">="}
 CACHED_PATHS = 1024  # spelled out: a few kilobytes each
 
 
@@ -40,6 +46,7 @@ class PostgresJson:
     """The expressions for PostgreSQL."""
 
     placeholder: str = "%s"
+    shortens: bool = True
     advised: bool = False
 
     def reaches(self, path: Path) -> bool:
@@ -48,32 +55,46 @@ class PostgresJson:
     def is_a(self, path: Path, ranks: tuple[Rank, ...], *, indexed: bool) -> str:
         return f"{self._keys(path)[0]} IN ({', '.join(f'{rank:d}' for rank in ranks)})"
 
-    def compare(self, path: Path, rank: Rank, operator: Operator, *, indexed: bool) -> str:
-        return self._condition(path, rank, f"{operator} {_PARAMETERS[rank]}")
+    def compare(self, path: Path, rank: Rank, operator: Operator, *, indexed: bool, long: bool = False) -> str:
+        of_rank, number, start, whole = self._keys(path)
+        if not long:
+            compared = f"{number if rank is Rank.NUMBER else start} {operator} {_PARAMETERS[rank]}"
+        elif operator == "<>":
+            compared = f"({start} <> {_START} OR {whole} <> {_PARAMETERS[rank]})"
+        else:
+            compared = f"{start} {_OF_STARTS[operator]} {_START} AND {whole} {operator} {_PARAMETERS[rank]}"
+        return f"({of_rank} = {rank:d} AND {compared})"
 
-    def equals_plain(self, path: Path) -> str:
-        return self.compare(path, Rank.STRING, "=", indexed=False)
+    def equals_plain(self, path: Path, *, long: bool = False) -> str:
+        return self.compare(path, Rank.STRING, "=", indexed=False, long=long)
 
-    def among(self, path: Path, rank: Rank, count: int, *, indexed: bool) -> str:
-        return self._condition(path, rank, f"IN ({', '.join([_PARAMETERS[rank]] * count)})")
-
-    def _condition(self, path: Path, rank: Rank, comparison: str) -> str:
-        of_rank, number, string = self._keys(path)
-        return f"({of_rank} = {rank:d} AND {number if rank is Rank.NUMBER else string} {comparison})"
+    def among(self, path: Path, rank: Rank, count: int, *, indexed: bool, long: bool = False) -> str:
+        of_rank, number, start, whole = self._keys(path)
+        several = ", ".join([_PARAMETERS[rank]] * count)
+        if not long:
+            compared = f"{number if rank is Rank.NUMBER else start} IN ({several})"
+        else:
+            compared = f"{start} IN ({', '.join([_START] * count)}) AND {whole} IN ({several})"
+        return f"({of_rank} = {rank:d} AND {compared})"
 
     def keys(self, path: Path) -> tuple[str, ...]:
         return self._keys(path)
 
+    def indexed_keys(self, path: Path) -> tuple[str, ...]:
+        return self._keys(path)[:-1]
+
     @staticmethod
     @lru_cache(maxsize=CACHED_PATHS)
-    def _keys(path: Path) -> tuple[str, str, str]:
+    def _keys(path: Path) -> tuple[str, str, str, str]:
         value = f"({_JSON}{''.join(map(_step, path))})"
         of_type = f"json_typeof({value})"
+        whole = f"(CASE {of_type} WHEN 'string' THEN {value} #>> '{{}}' ELSE '' END COLLATE \"C\")"
         return (
             f"(CASE {of_type} {_RANKS} WHEN 'boolean' THEN CASE {value}::text WHEN 'true' THEN {Rank.TRUE:d} "
             f"ELSE {Rank.FALSE:d} END ELSE {Rank.UNDEFINED:d} END)",
             f"(CASE {of_type} WHEN 'number' THEN {_number(f'{value}::text')} ELSE 0 END)",
-            f"(CASE {of_type} WHEN 'string' THEN {value} #>> '{{}}' ELSE '' END COLLATE \"C\")",
+            f"left({whole}, {KEY_CHARACTERS:d})",
+            whole,
         )
 
     def text(self, column: str) -> str:

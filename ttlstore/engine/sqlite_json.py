@@ -35,6 +35,7 @@ class SqliteJson:
     """The expressions for SQLite."""
 
     placeholder: str = "?"
+    shortens: bool = False
     advised: bool = True
 
     def reaches(self, path: Path) -> bool:
@@ -50,14 +51,14 @@ class SqliteJson:
             conditions.append(f"json_type({_BODY}, {_spelled(path)}) IS NULL")
         return f"({' OR '.join(conditions)})"
 
-    def compare(self, path: Path, rank: Rank, operator: Operator, *, indexed: bool) -> str:
+    def compare(self, path: Path, rank: Rank, operator: Operator, *, indexed: bool, long: bool = False) -> str:
         return self._condition(path, rank, f"{operator} ?", indexed, equality=operator == "=")
 
-    def equals_plain(self, path: Path) -> str:
+    def equals_plain(self, path: Path, *, long: bool = False) -> str:
         # As JSON: that tells the type as well, and has no NUL to stumble over.
         return f"""{_BODY} -> {_spelled(path)} = '"' || ? || '"'"""
 
-    def among(self, path: Path, rank: Rank, count: int, *, indexed: bool) -> str:
+    def among(self, path: Path, rank: Rank, count: int, *, indexed: bool, long: bool = False) -> str:
         return self._condition(path, rank, f"IN ({', '.join('?' * count)})", indexed, equality=True)
 
     def _condition(self, path: Path, rank: Rank, comparison: str, indexed: bool, *, equality: bool) -> str:
@@ -73,6 +74,9 @@ class SqliteJson:
         return f"({of_type} AND {_string(path)} {comparison})"
 
     def keys(self, path: Path) -> tuple[str, ...]:
+        return self._keys(path)
+
+    def indexed_keys(self, path: Path) -> tuple[str, ...]:
         return self._keys(path)
 
     @staticmethod

@@ -7,9 +7,10 @@ it is true, and into what holds where it is false. Both are built of tests that 
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
-from ttlstore.engine.json import Json, Operator, Path, Rank
+from ttlstore.engine.json import Json, Operator, Path, Rank, is_long
 from ttlstore.query.like import like_prefix
 from ttlstore.query.syntax import Between, Binary, Call, Expression, In, Like, Literal, Logical, Parameter, Unary, node
 from ttlstore.query.syntax import Path as PathNode
@@ -64,6 +65,8 @@ class Kind(NamedTuple):
     """Whether it is a string of which it can be said what follows all that starts with it."""
     plain: bool = False
     """Whether it is a string that JSON writes without escapes."""
+    long: bool = False
+    """Whether it is a string of which an index may not hold all."""
 
 
 # What most constants are.
@@ -76,7 +79,8 @@ def kind_of(value: Value) -> Kind:
         comparable = "\0" not in value  # what the engine promises to compare has none
         prefix = comparable and bool(value) and value[-1] != _LAST_CHARACTER
         plain = _ESCAPED.search(value) is None
-        return _PLAIN_STRING if prefix and plain else Kind(Rank.STRING, comparable, prefix, plain)
+        long = is_long(value)
+        return _PLAIN_STRING if prefix and plain and not long else Kind(Rank.STRING, comparable, prefix, plain, long)
     if type(value) is int or type(value) is float:
         return _NUMBER if type(value) is float or MIN_INT <= value <= MAX_INT else Kind(Rank.NUMBER, False)
     if type(value) is bool:
@@ -115,6 +119,8 @@ class Compare:
     operand: Operand
     plain: bool = False
     """Whether the operand is a string that JSON writes without escapes."""
+    long: bool = False
+    """Whether it is a string of which an index may not hold all."""
 
 
 @node
@@ -124,6 +130,8 @@ class Among:
     path: Path
     rank: Rank
     operands: tuple[Operand, ...]
+    long: bool = False
+    """Whether one of them is a string of which an index may not hold all."""
 
 
 @node
@@ -206,16 +214,17 @@ def _merged(parts: list[Test]) -> list[Test]:
         if isinstance(part, Among) or (isinstance(part, Compare) and part.operator == "="):
             key = (part.path, part.rank)
             found = merged.get(key)
-            merged[key] = part if found is None else Among(*key, (*_operands(found), *_operands(part)))
+            merged[key] = part if found is None else _one_of(key, found, part)
         else:
             merged[part] = part
     return list(merged.values())
 
 
-def _operands(test: Test) -> tuple[Operand, ...]:
-    if isinstance(test, Among):
-        return test.operands
-    return (test.operand,) if isinstance(test, Compare) else ()
+def _one_of(key: tuple[Path, Rank], *parts: Test) -> Among:
+    """The parts are equality with one constant or with several."""
+    equal = [part for part in parts if isinstance(part, Among | Compare)]
+    operands = [part.operands if isinstance(part, Among) else (part.operand,) for part in equal]
+    return Among(*key, tuple(chain.from_iterable(operands)), any(part.long for part in equal))
 
 
 # --- translation ----------------------------------------------------------------------------------------------------
@@ -318,8 +327,8 @@ class Translator:
             return None
         if kind.rank in _ORDERED:
             return Outcomes(
-                Compare(path, kind.rank, _SQL[operator], operand, kind.plain),
-                Compare(path, kind.rank, _SQL[_OPPOSITE[operator]], operand),
+                Compare(path, kind.rank, _SQL[operator], operand, kind.plain, kind.long),
+                Compare(path, kind.rank, _SQL[_OPPOSITE[operator]], operand, long=kind.long),
             )
         if kind.rank is Rank.UNDEFINED:
             return Outcomes(NEVER, NEVER)
@@ -344,13 +353,14 @@ class Translator:
         for choice, kind in constants:
             if kind.rank is not Rank.UNDEFINED:
                 by_rank.setdefault(kind.rank, []).append(choice)
+        long = any(kind.long for _, kind in constants)
         true: list[Test] = []
         false: list[Test] = []
         for rank in (Rank.NUMBER, Rank.STRING):
             if rank in by_rank:
                 found = by_rank[rank]
-                true.append(Among(path, rank, tuple(found)))
-                false.append(all_of(Compare(path, rank, "<>", choice) for choice in found))
+                true.append(Among(path, rank, tuple(found), long))
+                false.append(all_of(Compare(path, rank, "<>", choice, long=long) for choice in found))
         others = by_rank.keys() - {Rank.NUMBER, Rank.STRING}
         true.append(_is_a(path, others))
         false.append(_is_a(path, set(DEFINED).difference(by_rank)))
@@ -372,9 +382,13 @@ class Translator:
         if path is None or not kind.prefix:
             return None
         after = Operand(prefix.literal, prefix.parameter, after_prefix=True)
+
+        def compare(operator: Operator, operand: Operand) -> Test:
+            return Compare(path, Rank.STRING, operator, operand, long=kind.long)
+
         return Outcomes(
-            all_of((Compare(path, Rank.STRING, ">=", prefix), Compare(path, Rank.STRING, "<", after))),
-            any_of((Compare(path, Rank.STRING, "<", prefix), Compare(path, Rank.STRING, ">=", after))),
+            all_of((compare(">=", prefix), compare("<", after))),
+            any_of((compare("<", prefix), compare(">=", after))),
         )
 
     def _type_check(self, node: Expression, ranks: tuple[Rank, ...]) -> Outcomes | None:

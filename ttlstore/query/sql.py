@@ -57,13 +57,18 @@ def condition(test: Test, json: Json, indexed: Iterable[Path]) -> Sql:
     if path in _COLUMNS:
         return _on_column(test, json)
     by_index = path in indexed
-    if isinstance(test, Compare):
-        if test.plain and test.operator == "=" and not by_index:
-            return Sql(json.equals_plain(path), (test.operand,))
-        return Sql(json.compare(path, test.rank, test.operator, indexed=by_index), (test.operand,))
+    if isinstance(test, IsA):
+        return Sql(json.is_a(path, test.ranks, indexed=by_index))
+    long = test.long and test.rank is Rank.STRING
+    times = 2 if long and json.shortens else 1
     if isinstance(test, Among):
-        return Sql(json.among(path, test.rank, len(test.operands), indexed=by_index), test.operands)
-    return Sql(json.is_a(path, test.ranks, indexed=by_index))
+        text = json.among(path, test.rank, len(test.operands), indexed=by_index, long=long)
+        return Sql(text, test.operands * times)
+    if test.plain and test.operator == "=" and not by_index:
+        text = json.equals_plain(path, long=long)
+    else:
+        text = json.compare(path, test.rank, test.operator, indexed=by_index, long=long)
+    return Sql(text, (test.operand,) * times)
 
 
 def _joined(joint: str, tests: tuple[Test, ...], json: Json, indexed: Iterable[Path]) -> Sql:
