@@ -27,10 +27,10 @@ def apply(engine: Engine, collection: int, policy: IndexingPolicy) -> None:
     """Remove the indexes that are not in the policy, and make those that are, unless it is lazy. In `writing()`."""
     wanted, present = named(collection, policy), engine.indexes(collection)
     for name in sorted(present - wanted.keys()):
-        engine.define(drop_index(name))
+        _run(engine, drop_index(engine.json, name))
     if policy.mode == "consistent":
         for name in wanted.keys() - present:
-            engine.define(create_index(engine.json, name, collection, wanted[name]))
+            _run(engine, create_index(engine.json, name, collection, wanted[name]))
 
 
 def missing(engine: Engine, collection: int, policy: IndexingPolicy) -> list[str]:
@@ -41,10 +41,15 @@ def missing(engine: Engine, collection: int, policy: IndexingPolicy) -> list[str
 
 def build(engine: Engine, collection: int, policy: IndexingPolicy, name: str) -> None:
     """Make one of the indexes of the policy. In `writing()`."""
-    engine.define(create_index(engine.json, name, collection, named(collection, policy)[name]))
+    _run(engine, create_index(engine.json, name, collection, named(collection, policy)[name]))
 
 
 def remove_all(engine: Engine, collection: int) -> None:
     """Remove the indexes of a collection that is no more. In `writing()`."""
     for name in sorted(engine.indexes(collection)):
-        engine.define(drop_index(name))
+        _run(engine, drop_index(engine.json, name))
+
+
+def _run(engine: Engine, statements: list[str]) -> None:
+    for statement in statements:
+        engine.define(statement)

@@ -99,6 +99,12 @@ class SqliteJson:
         places = f"SELECT seq FROM documents INDEXED BY {index} WHERE collection_id = {collection:d} AND {condition}"
         return "NOT INDEXED", f"{documents.name}.seq IN ({places})"
 
+    def indexed_keys(self, name: str, paths: tuple[Path, ...]) -> tuple[list[str], list[str]]:
+        return [key for path in paths for key in self.keys(path)], []
+
+    def without_index(self, name: str) -> list[str]:
+        return []
+
 
 @lru_cache(maxsize=CACHED_PATHS)
 def _spelled(path: Path) -> str:
