@@ -45,6 +45,7 @@ def cluster(**settings: str) -> Iterator[Any]:
             # At once: nobody needs what it would still write.
             stop = ("-w", "-m", "immediate", "-D", str(server.pgdata), "stop")
             pgexec("pg_ctl", stop, bin_path=server.bin_path, user=server.system_user)
+            server.cleanup_mode = None
             server.cleanup()
 
 

@@ -14,6 +14,7 @@ import pytest
 
 import ttlstore
 from tests.postgres import Server
+from tests.undone import undone
 from ttlstore import (
     Collection,
     ConnectionLost,
@@ -393,6 +394,21 @@ def test_a_transaction_whose_connection_is_lost_leaves_nothing(
             sessions.create({"id": "b"})
 
     with pytest.raises(ConnectionLost):
+        write()
+    assert list(sessions) == []
+
+
+def test_a_connection_that_is_lost_inside_a_savepoint_that_is_undone_is_told_at_the_end(
+    live: Store, sessions: Collection, postgres: Server
+) -> None:
+
+    def write() -> None:
+        with live.transaction():
+            sessions.create({"id": "a"})
+            with undone(live):
+                end_connections(postgres)
+
+    with pytest.raises(ConnectionLost, match="nothing of it was written"):
         write()
     assert list(sessions) == []
 

@@ -61,8 +61,7 @@ class Schema:
     _shorter = 3  # the short form
 
     def __init__(self, trial: Trial, url: str) -> None:
-        with psycopg.connect(url) as by_hand:
-            trial.engine = f"PostgreSQL {by_hand.info.parameter_status('server_version')}"
+        trial.engine = description(url)
         self._trial = trial
         self._server = url
         self._name = f"fault_{os.getpid()}_{next(_numbers)}"
@@ -154,6 +153,12 @@ def _is_running(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def description(url: str) -> str:
+    """What a server is, with its version."""
+    with psycopg.connect(url) as by_hand:
+        return f"PostgreSQL {by_hand.info.parameter_status('server_version')}"
 
 
 def until(condition: Callable[[], bool]) -> None:
