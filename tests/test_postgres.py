@@ -14,11 +14,13 @@ import pytest
 
 import ttlstore
 from tests.postgres import Server
+from tests.undone import undone
 from ttlstore import (
     Collection,
     ConnectionLost,
     DocumentExists,
     DocumentNotFound,
+    IndexingPolicy,
     InvalidDocument,
     Store,
     StoreBusy,
@@ -331,6 +333,30 @@ def test_a_key_that_is_too_long_for_an_index_is_refused_as_that(live: Store) -> 
     assert orders.create({"id": "a", "customer": "x" * 4000})
 
 
+# --- indexes --------------------------------------------------------------------------------------------------------
+
+
+def functions_of(postgres: Server, postgres_url: str) -> int:
+    found = "SELECT count(*) FROM pg_proc WHERE pronamespace = %s::regnamespace"
+    row = postgres.admin.execute(found, (postgres_url.rpartition("=")[2],)).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_an_index_over_many_paths_can_be_made_and_serves_a_query(
+    live: Store, postgres: Server, postgres_url: str
+) -> None:
+    paths = ("/customer/id", "/it's 100%", "/total", "/shipped/to/street", "/shipped/to/town")
+    orders = live.create_collection("orders", indexing=IndexingPolicy(paths=(paths,)))
+    orders.create_many({"customer": {"id": str(n % 100)}, "it's 100%": n, "total": -n} for n in range(3000))
+    postgres.admin.execute(f"ANALYZE {postgres_url.rpartition('=')[2]}.documents")
+    query = "SELECT VALUE c.total FROM c WHERE c.customer.id = '7' ORDER BY c[\"it's 100%\"]"
+    assert list(orders.query(query)) == [-n for n in range(7, 3000, 100)]
+    assert "Index Scan using documents_of_" in "\n".join(orders.explain(query).steps)
+    orders.configure(indexing=IndexingPolicy())
+    assert functions_of(postgres, postgres_url) == 0
+
+
 # --- connections ----------------------------------------------------------------------------------------------------
 
 
@@ -368,6 +394,21 @@ def test_a_transaction_whose_connection_is_lost_leaves_nothing(
             sessions.create({"id": "b"})
 
     with pytest.raises(ConnectionLost):
+        write()
+    assert list(sessions) == []
+
+
+def test_a_connection_that_is_lost_inside_a_savepoint_that_is_undone_is_told_at_the_end(
+    live: Store, sessions: Collection, postgres: Server
+) -> None:
+
+    def write() -> None:
+        with live.transaction():
+            sessions.create({"id": "a"})
+            with undone(live):
+                end_connections(postgres)
+
+    with pytest.raises(ConnectionLost, match="nothing of it was written"):
         write()
     assert list(sessions) == []
 

@@ -178,6 +178,20 @@ def test_in_a_transaction_an_index_is_made_and_taken_back_with_it(store: Store, 
 def test_an_index_that_no_policy_names_is_removed_by_the_vacuum(store: Store, orders: Collection) -> None:
     engine = store._engine
     with engine.writing():
-        engine.define(create_index(engine.json, f"documents_of_{orders._id}_stray", orders._id, (("total",),)))
+        for statement in create_index(engine.json, f"documents_of_{orders._id}_stray", orders._id, (("total",),)):
+            engine.define(statement)
     assert store.vacuum().finished
     assert states(store) == []
+    assert engine.all_indexes() == {}
+
+
+def test_what_was_made_for_an_index_that_never_came_is_removed_by_the_vacuum(store: Store, orders: Collection) -> None:
+    engine = store._engine
+    name = f"documents_of_{orders._id}_stray"
+    with engine.writing():
+        *functions, _ = create_index(engine.json, name, orders._id, (("total",),))
+        for statement in functions:
+            engine.define(statement)
+    assert engine.all_indexes() == {name: False}
+    assert store.vacuum().finished
+    assert engine.all_indexes() == {}

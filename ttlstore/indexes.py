@@ -48,12 +48,12 @@ def make(engine: Engine, define: Define, collection: int, policy: IndexingPolicy
 def build(engine: Engine, define: Define, collection: int, policy: IndexingPolicy, name: str) -> None:
     """Make one of the indexes of the policy."""
     if name in engine.all_indexes():
-        define(drop_index(name))
+        _run(define, drop_index(engine.json, name))
     try:
-        define(create_index(engine.json, name, collection, named(collection, policy)[name]))
+        _run(define, create_index(engine.json, name, collection, named(collection, policy)[name]))
     except BaseException:
         with suppress(TtlStoreError):
-            define(drop_index(name))
+            _run(define, drop_index(engine.json, name))
         raise
 
 
@@ -62,4 +62,9 @@ def remove_others(engine: Engine, define: Define, collection: int, policy: Index
     wanted = named(collection, policy)
     for name in amiss(collection, policy, engine.all_indexes())[0]:
         if name not in wanted:
-            define(drop_index(name))
+            _run(define, drop_index(engine.json, name))
+
+
+def _run(define: Define, statements: list[str]) -> None:
+    for statement in statements:
+        define(statement)

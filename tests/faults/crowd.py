@@ -4,11 +4,11 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import ttlstore
 from tests.faults.victim import Tell
+from tests.faults.works import Target
 from ttlstore import Collection, DocumentExists, DocumentNotFound, PreconditionFailed, Store
 
 OWN_TTL = 1
@@ -91,7 +91,7 @@ class Member:
         self.events.append(Event(verb, id, start, time.time(), result, before))
 
 
-def prepare(path: Path) -> None:
+def prepare(path: Target) -> None:
     with ttlstore.open(path) as store:
         collection = store.create_collection("c", default_ttl=DEFAULTS[0])
         for number in range(DOCUMENTS):
@@ -99,7 +99,7 @@ def prepare(path: Path) -> None:
             collection.create({"id": f"swapped {number}", "n": 0, "ttl": -1})
 
 
-def join(tell: Tell, path: Path, seed: int, threads: int, seconds: float) -> None:
+def join(tell: Tell, path: Target, seed: int, threads: int, seconds: float) -> None:
     with ttlstore.open(path, durability="normal", busy_timeout=60) as store:
         until = time.time() + seconds
         members = [Member(store, seed + number) for number in range(threads)]
@@ -111,7 +111,7 @@ def join(tell: Tell, path: Path, seed: int, threads: int, seconds: float) -> Non
     tell([event for member in members for event in member.events])
 
 
-def rule(tell: Tell, path: Path, seed: int, seconds: float) -> None:
+def rule(tell: Tell, path: Target, seed: int, seconds: float) -> None:
     """The one that changes the default, and vacuums by hand."""
     chance = random.Random(seed)
     with ttlstore.open(path, durability="normal", busy_timeout=60) as store:

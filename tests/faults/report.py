@@ -6,9 +6,15 @@ import sqlite3
 from collections import Counter
 from datetime import date
 
-from tests.faults.trial import Outcome, Soak
+from tests.faults.trial import SQLITE, Outcome, Soak
 
-FIRST = ("Killed at any moment", "Power that fails at any moment", "Many at once", "The vacuum among processes")
+FIRST = (
+    "Killed at any moment",
+    "Power that fails at any moment",
+    "Servers that crash",
+    "Many at once",
+    "The vacuum among processes",
+)
 
 HEAD = """\
 # What you can rely on
@@ -24,6 +30,10 @@ The figures are of a run of {minutes:.0f} minutes on {when}, with Python {python
 A loss of power is simulated: a recorder between SQLite and its files keeps every write, sync and name. For any moment
 of the record, files are made as a disk may hold them: with all that it was told to keep, and of the rest any part: some
 writes, in any order, and some sectors of others.
+
+On {postgres} clients are killed as the processes on a file are, and the server too: it crashed {crashes:,}
+times, by a kill of its main process or of one that worked for a client. What is told of it is marked; what has no such
+mark was tried on SQLite.
 
 These are the faults. What holds without them is tested by the rest of the suite: every verb against a model in
 `tests/test_state_machine.py`, forks and pools of processes in `tests/test_processes.py`, threads in
@@ -63,6 +73,7 @@ TAIL = """\
 def page(soak: Soak, *, minutes: float) -> str:
     """The whole page."""
     totals = sum((outcome.figures for outcome in soak.outcomes.values()), Counter[str]())
+    engines = {engine for outcome in soak.outcomes.values() for engine in outcome.by_engine}
     head = HEAD.format(
         minutes=minutes,
         when=date.today().isoformat(),
@@ -72,6 +83,8 @@ def page(soak: Soak, *, minutes: float) -> str:
         system=platform.system(),
         kills=totals["kills"],
         outages=totals["power_cuts"],
+        postgres=" and ".join(sorted(engines - {SQLITE})),
+        crashes=totals["crashes_of_the_server"],
         operations=totals["operations_checked"] + totals["acknowledged_changes"],
         inputs=totals["inputs_tried"],
         damaged=totals["damaged_files"],
@@ -82,7 +95,7 @@ def page(soak: Soak, *, minutes: float) -> str:
 def summary(soak: Soak) -> str:
     """For the terminal."""
     return "\n".join(
-        f"{outcome.test.rpartition('::')[2]:60} {_in_words(outcome.figures)}" for outcome in soak.outcomes.values()
+        f"{outcome.test.rpartition('::')[2]:60} {_by_engine(outcome)}" for outcome in soak.outcomes.values()
     )
 
 
@@ -106,7 +119,12 @@ def _chapters(soak: Soak) -> list[str]:
 
 def _line(outcome: Outcome) -> str:
     file, _, name = outcome.test.partition("::")
-    return f"| {outcome.sentence} | [`{name}`](../{file}) | {_in_words(outcome.figures) or 'held'} |"
+    return f"| {outcome.sentence} | [`{name}`](../{file}) | {_by_engine(outcome) or 'held'} |"
+
+
+def _by_engine(outcome: Outcome) -> str:
+    told = {engine: _in_words(figures) for engine, figures in outcome.by_engine.items()}
+    return "; ".join(words if engine == SQLITE else f"on {engine}: {words}" for engine, words in told.items() if words)
 
 
 def _in_words(figures: Counter[str]) -> str:

@@ -2,15 +2,18 @@
 
 import os
 import resource
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+import psycopg
 import pytest
 
 DISK_BYTES = 2 * 1024 * 1024
+DATABASE_DISK_BYTES = 24 * 1024 * 1024  # an empty one takes 8
 
 
 class Room(Protocol):
@@ -61,15 +64,37 @@ def _longest(folder: Path) -> int:
 
 
 @contextmanager
-def small_disk(folder: Path) -> Iterator[SmallDisk]:
+def small_disk(folder: Path, size: int = DISK_BYTES) -> Iterator[SmallDisk]:
     folder.mkdir()
-    options = ["-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(folder)]
+    options = ["-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
     if os.geteuid() != 0 or subprocess.run(["mount", *options], capture_output=True).returncode != 0:
         pytest.skip("only root may mount a small disk; the limit on file sizes is tried in any case")
     try:
         yield SmallDisk(folder)
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@contextmanager
+def database_on_a_small_disk(server: Any) -> Iterator[tuple[SmallDisk, str]]:
+    """A database of a PostgreSQL server, with its tables on a disk of their own. Yields its URL too.
+
+    Not the server's log: when that cannot be written, the server stops, and starts when it can.
+    """
+    with (
+        small_disk(server.pgdata.parent / "disk", DATABASE_DISK_BYTES) as disk,
+        psycopg.connect(server.get_uri(), autocommit=True) as by_hand,
+    ):
+        tables = disk.folder / "tables"
+        tables.mkdir()
+        shutil.chown(tables, server.system_user)
+        by_hand.execute(f"CREATE TABLESPACE small LOCATION '{tables}'")
+        by_hand.execute("CREATE DATABASE small TABLESPACE small")
+        try:
+            yield disk, server.get_uri(database="small")
+        finally:
+            by_hand.execute("DROP DATABASE small WITH (FORCE)")
+            by_hand.execute("DROP TABLESPACE small")
 
 
 @contextmanager

@@ -1,23 +1,22 @@
 """Full disks"""
 
 import logging
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import ttlstore
 from tests.faults import works
 from tests.faults.ledger import Ledger
-from tests.faults.rooms import Room, limit, small_disk
+from tests.faults.places import description, until
+from tests.faults.rooms import Room, database_on_a_small_disk, limit, small_disk
 from tests.faults.trial import Trial, promise
 from ttlstore import Store, StoreFull
 from ttlstore.testing import FakeClock
 
 NOW = 1_700_000_000.0
-PATIENCE_SECONDS = 20.0
 
 
 @pytest.fixture(params=[small_disk, limit], ids=["disk", "limit"])
@@ -37,15 +36,33 @@ def opened(room: Room) -> Store:
     share=2,
 )
 def test_no_room_for_a_change(room: Room, trial: Trial) -> None:
+    try_changes(room, str(room.folder / "store.db"), trial, short=25)
+
+
+@promise(
+    "On a PostgreSQL server whose disk is full it is the same: StoreFull, nothing of the change is there, all can be "
+    "read, and writing works again as soon as there is room.",
+    share=2,
+)
+def test_no_room_on_the_disk_of_a_server(mortal: Any, trial: Trial) -> None:
+    trial.engine = description(mortal.get_uri())
+    with database_on_a_small_disk(mortal) as (room, url):
+        try_changes(room, url, trial, short=6)
+    assert trial.figures["changes_made"] > 0
+    assert trial.figures["refused_with_StoreFull"] > 0
+
+
+def try_changes(room: Room, target: str, trial: Trial, *, short: int) -> None:
+    """Make changes with little room or none, and compare what is there with what was acknowledged each time."""
     ledger = Ledger(default_ttl=60)
-    with opened(room) as store:
+    with works.opened(target, NOW, vacuum=False) as store:
         store.create_collection("c", default_ttl=60)
-    for round in trial.rounds(short=25):
-        with opened(room) as store:
+    for round in trial.rounds(short):
+        with works.opened(target, NOW, vacuum=False) as store:
             collection = store.collection("c")
             room.leave(trial.random.choice([0, 5000, 30_000, 100_000]) + trial.random.randrange(5000))
             for number in range(4):
-                change = works.planned(trial.random, round * 10 + number)
+                change = [noisy(step, trial) for step in works.planned(trial.random, round * 10 + number)]
                 try:
                     with store.transaction():
                         for step in change:
@@ -56,10 +73,19 @@ def test_no_room_for_a_change(room: Room, trial: Trial) -> None:
                     trial.count(refused_with_StoreFull=1)
                 assert found_in(store) == ledger.shown(NOW)
             room.free()
-            collection.upsert({"id": "id 0", "n": round, "text": "x" * 20_000})
-            ledger.apply([("upsert", {"id": "id 0", "n": round, "text": "x" * 20_000})], NOW)
+            last = noisy(("upsert", {"id": "id 0", "n": round, "text": "x" * 20_000}), trial)
+            works.take(collection, last)
+            ledger.apply([last], NOW)
             assert found_in(store) == ledger.shown(NOW)
             assert store.check() == []
+
+
+def noisy(step: works.Step, trial: Trial) -> works.Step:
+    """With a text that cannot be packed: it takes the room that it seems to."""
+    verb, argument = step
+    if isinstance(argument, str):
+        return step
+    return verb, {**argument, "text": trial.random.randbytes(len(argument["text"]) // 2).hex()}
 
 
 def found_in(store: Store) -> dict[str, object]:
@@ -122,10 +148,3 @@ def test_no_room_for_the_vacuum(room: Room, monkeypatch: pytest.MonkeyPatch, cap
             room.free()
             until(lambda: store.stats().waiting_documents == 0)
             assert store.check() == []
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        threading.Event().wait(0.01)

@@ -1,11 +1,13 @@
 """Many at once"""
 
 from collections import Counter
-from pathlib import Path
+
+import pytest
 
 import ttlstore
 from tests.faults import crowd
 from tests.faults.crowd import OWN_TTL, Event
+from tests.faults.places import Place
 from tests.faults.trial import Trial, promise
 from tests.faults.victim import Victim
 
@@ -20,19 +22,22 @@ MILLISECOND = 0.001  # a write counts from the next whole one
     "nothing live is missing.",
     share=4,
 )
-def test_a_crowd_on_the_same_documents(tmp_path: Path, trial: Trial) -> None:
-    for round in trial.rounds(short=1):
-        path = tmp_path / f"{round}.db"
-        crowd.prepare(path)
-        ruler = Victim(crowd.rule, path, trial.random.getrandbits(32), SECONDS)
-        members = [Victim(crowd.join, path, trial.random.getrandbits(32), THREADS, SECONDS) for _ in range(PROCESSES)]
+@pytest.mark.parametrize("place", ["file", "postgres"], indirect=True)
+def test_a_crowd_on_the_same_documents(place: Place, trial: Trial) -> None:
+    for _ in place.rounds(short=1):
+        crowd.prepare(place.target)
+        ruler = Victim(crowd.rule, place.target, trial.random.getrandbits(32), SECONDS)
+        members = [
+            Victim(crowd.join, place.target, trial.random.getrandbits(32), THREADS, SECONDS) for _ in range(PROCESSES)
+        ]
         events = [event for member in members for event in member.ended()[0]]
         history = History(events, ruler.ended()[0])
         history.check_reads()
-        with ttlstore.open(path) as store:
+        with ttlstore.open(place.target) as store:
             history.check_numbers({document["id"]: document.get("n", 0) for document in store.collection("c")})
             assert store.check() == []
         trial.count(operations_checked=len(events), changes_of_the_default=len(history.defaults))
+        place.clear()
 
 
 class History:

@@ -8,11 +8,13 @@ import itertools
 import random
 import secrets
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 
 import pytest
+
+SQLITE = "SQLite"
 
 
 def promise(sentence: str, *, share: float = 1.0) -> pytest.MarkDecorator:
@@ -27,6 +29,7 @@ class Trial:
         print(f"seed {seed}")  # pytest shows it when the test fails
         self.random = random.Random(seed)
         self.figures: Counter[str] = Counter()
+        self.engine = SQLITE  # that the figures are of
         self._end = 0.0 if seconds is None else time.monotonic() + seconds
 
     def rounds(self, short: int) -> Iterator[int]:
@@ -48,7 +51,12 @@ class Outcome:
     chapter: str
     sentence: str
     test: str
-    figures: Counter[str] = field(default_factory=Counter)
+    by_engine: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+
+    @property
+    def figures(self) -> Counter[str]:
+        """Of all engines together."""
+        return sum(self.by_engine.values(), Counter[str]())
 
 
 class Soak:
@@ -68,7 +76,7 @@ class Soak:
 
     def keep(self, item: pytest.Item, trial: Trial) -> None:
         """Add the figures of a test that has ended, well or not."""
-        self._outcome(item).figures.update(trial.figures)
+        self._outcome(item).by_engine[trial.engine].update(trial.figures)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

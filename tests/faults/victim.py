@@ -3,10 +3,14 @@
 import multiprocessing
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
+
+from ttlstore import CannotOpen, ConnectionLost
 
 # A server without threads or stores of its own forks them: a process like any other, in 10 ms instead of 600.
 _processes = multiprocessing.get_context("forkserver")
@@ -16,12 +20,17 @@ PATIENCE_SECONDS = 60.0  # with a process that should have answered long ago
 
 _ENDED = (EOFError, OSError)  # OSError: in the middle of a word
 
+LOST = (ConnectionLost, CannotOpen)  # by the end of a server
+BEREAVED = 3  # the status of a process that ended by it
+
 Tell = Callable[[object], None]
 
 
 def _run(work: Callable[..., None], recorder: Connection, arguments: tuple[Any, ...]) -> None:
     try:
         work(recorder.send, *arguments)
+    except LOST:
+        sys.exit(BEREAVED)
     finally:
         recorder.close()
 
@@ -51,14 +60,24 @@ class Victim:
             self.told.append(self._recorder.recv())
 
     def killed_after(self, seconds: float) -> list[Any]:
-        """Listen for so long from its first word on, then kill -9, unless it has ended by then. All that it told."""
-        try:
+        """Listen for so long, then kill -9, unless it has ended by then. All that it told."""
+        with suppress(*_ENDED):
             self.listens(seconds)
-            os.kill(self._pid(), signal.SIGKILL)
-            self._drain()
-        except _ENDED:
-            pass  # by itself
+        self._kill()
         return self._buried(0, -signal.SIGKILL)
+
+    def bereaved_after(self, seconds: float, crash: Callable[[], None]) -> list[Any]:
+        """As `killed_after`, but before it is killed, so is the server that it talks to."""
+        with suppress(*_ENDED):
+            self.listens(seconds)
+        crash()
+        self._kill()
+        return self._buried(0, -signal.SIGKILL, BEREAVED)
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError):  # it has ended by itself
+            os.kill(self._pid(), signal.SIGKILL)
+        self._drain()
 
     def ended(self) -> list[Any]:
         """Wait for its end, which must be a good one. All that it told."""

@@ -15,13 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import alembic.command  # noqa: F401  # now: a process that migrates would spend its short life on importing it
+import psycopg
 
 import ttlstore
-from tests.faults.victim import Tell
+import ttlstore.engine.postgres  # as alembic
+from tests.faults.victim import LOST, Tell
 from ttlstore import Collection, DocumentExists, DocumentNotFound, IndexingPolicy, Store
 from ttlstore.cli import cli
+from ttlstore.copying import copy
 from ttlstore.engine import Durability
 
+Target = str | Path
 Step = tuple[Any, ...]
 
 IDS = [f"id {n}" for n in range(12)]
@@ -30,8 +34,13 @@ INDEXED: list[tuple[Any, ...]] = [(), ("/n",), ("/n", "/load"), (("/load", "/n")
 REFUSALS = (DocumentExists, DocumentNotFound)
 
 
-def opened(path: Path, now: float, *, vacuum: bool = True, durability: Durability = "normal") -> Store:
-    """At a time that stands still, so that it is known what has expired. A crash takes nothing from `normal` either."""
+def opened(path: Target, now: float, *, vacuum: bool = True, durability: Durability | None = None) -> Store:
+    """At a time that stands still, so that it is known what has expired.
+
+    The crash of a client takes nothing from `normal` either, but that of a server does.
+    """
+    if durability is None:
+        durability = "full" if "://" in str(path) else "normal"
     return ttlstore.open(path, clock=lambda: now, vacuum=vacuum, durability=durability, busy_timeout=30)
 
 
@@ -62,7 +71,7 @@ def take(collection: Collection, step: Step) -> None:
             getattr(collection, verb)(argument)
 
 
-def write(tell: Tell, path: Path, now: float, seed: int) -> None:
+def write(tell: Tell, path: Target, now: float, seed: int) -> None:
     chance = random.Random(seed)
     with opened(path, now) as store:
         collection = store.collection("c")
@@ -75,10 +84,37 @@ def write(tell: Tell, path: Path, now: float, seed: int) -> None:
             tell(("done", change))
 
 
+def outlive(tell: Tell, path: Target, now: float, seed: int) -> None:
+    """As `write`, by a client that goes on after the end of its server. It tells what it finds when that is back."""
+    chance = random.Random(seed)
+    store = opened(path, now)
+    collection = store.collection("c")
+    for number in itertools.count(1):
+        change = planned(chance, number)
+        tell(("about to", change))
+        try:
+            with store.transaction() if len(change) > 1 else nullcontext():
+                for step in change:
+                    take(collection, step)
+            tell(("done", change))
+        except LOST:
+            tell(("lost", change))
+            tell(("found", *_found_again(collection)))
+
+
+def _found_again(collection: Collection) -> tuple[dict[str, int], int]:
+    """What is there as soon as somebody answers, and after how many calls that failed."""
+    for failures in itertools.count():
+        with suppress(*LOST):
+            return {document["id"]: document["n"] for document in collection}, failures
+        threading.Event().wait(0.001)
+    raise AssertionError
+
+
 # --- many at once ---------------------------------------------------------------------------------------------------
 
 
-def load(tell: Tell, path: Path, now: float, seed: int, first: int) -> None:
+def load(tell: Tell, path: Target, now: float, seed: int, first: int) -> None:
     """Bulk loads, one after the other: in batches of their own, and in a transaction."""
     chance = random.Random(seed)
     with opened(path, now) as store:
@@ -95,7 +131,13 @@ def loaded(number: int, size: int) -> Iterator[dict[str, Any]]:
     return ({"id": f"{number}/{n}", "load": number, "n": n} for n in range(size))
 
 
-def run_import(tell: Tell, path: Path, file: Path) -> None:
+def copy_from(tell: Tell, path: Target, source: Path, now: float) -> None:
+    tell("about to")
+    copy(source, path, clock=lambda: now, progress=lambda copied, _: tell(copied))
+    tell("done")
+
+
+def run_import(tell: Tell, path: Target, file: Path) -> None:
     sys.stderr = open("/dev/null", "w")  # noqa: SIM115  # for the rest of the process
     tell("about to")
     cli.main(["import", str(path), "c", str(file)], standalone_mode=False)
@@ -105,7 +147,7 @@ def run_import(tell: Tell, path: Path, file: Path) -> None:
 # --- housekeeping ---------------------------------------------------------------------------------------------------
 
 
-def vacuum(tell: Tell, path: Path, now: float) -> None:
+def vacuum(tell: Tell, path: Target, now: float) -> None:
     with opened(path, now, vacuum=False) as store:
         tell("at work")
         store.vacuum()
@@ -129,23 +171,34 @@ def back_up(tell: Tell, path: Path, folder: Path, now: float, first: int) -> Non
             tell(("done", number))
 
 
-def migrate(tell: Tell, path: Path, now: float) -> None:
+def migrate(tell: Tell, path: Target, now: float) -> None:
     tell("about to")
     with opened(path, now, vacuum=False):
         tell("done")
 
 
-def die_at_statement(tell: Tell, path: Path, now: float, last: int) -> None:
+def die_at_statement(tell: Tell, path: Target, now: float, last: int) -> None:
     """Open the store, and die before the statement of this number is run."""
     numbers = itertools.count(1)
     tell("about to")
 
+    def count(_: object = None) -> None:
+        if next(numbers) == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
     class Mortal(sqlite3.Connection):
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options)
-            self.set_trace_callback(lambda _: os.kill(os.getpid(), signal.SIGKILL) if next(numbers) == last else None)
+            self.set_trace_callback(count)
+
+    run = psycopg.Cursor.execute
+
+    def count_and_run(*arguments: Any, **options: Any) -> psycopg.Cursor[Any]:
+        count()
+        return run(*arguments, **options)
 
     sqlite3.connect = partial(sqlite3.connect, factory=Mortal)  # type: ignore[assignment]
+    psycopg.Cursor.execute = count_and_run  # type: ignore[method-assign,assignment]
     with opened(path, now, vacuum=False):
         tell("done")
 
@@ -153,7 +206,7 @@ def die_at_statement(tell: Tell, path: Path, now: float, last: int) -> None:
 # --- collections ----------------------------------------------------------------------------------------------------
 
 
-def drop_and_make(tell: Tell, path: Path, now: float, first: int, size: int) -> None:
+def drop_and_make(tell: Tell, path: Target, now: float, first: int, size: int) -> None:
     with opened(path, now) as store:
         for number in itertools.count(first):
             tell(("about to drop", number))
@@ -164,7 +217,7 @@ def drop_and_make(tell: Tell, path: Path, now: float, first: int, size: int) -> 
             tell(("made", number))
 
 
-def build_indexes(tell: Tell, path: Path, now: float, seed: int) -> None:
+def build_indexes(tell: Tell, path: Target, now: float, seed: int) -> None:
     chance = random.Random(seed)
     with opened(path, now) as store:
         for paths in iter(lambda: chance.choice(INDEXED), None):
@@ -213,7 +266,7 @@ def interrupt(tell: Tell, path: Path, now: float, seed: int, rounds: int) -> Non
     store.close()
 
 
-def seen_by_another(path: Path, now: float) -> dict[str, Any]:
+def seen_by_another(path: Target, now: float) -> dict[str, Any]:
     with opened(path, now, vacuum=False) as store:
         return {document["id"]: document["n"] for document in store.collection("c")}
 
@@ -261,7 +314,7 @@ def fork_while_threads_end(tell: Tell, path: Path, now: float, rounds: int) -> N
     store.close()
 
 
-def keep_house(tell: Tell, path: Path) -> None:
+def keep_house(tell: Tell, path: Target) -> None:
     """Leave it to the vacuum's thread, by the real clock, and tell how far it is."""
     with ttlstore.open(path) as store:
         while True:

@@ -114,9 +114,6 @@ class Json(Protocol):
     def keys(self, path: Path) -> tuple[str, ...]:
         """What sorts by this path: first the rank, then numbers and strings; never NULL. All other values are equal."""
 
-    def indexed_keys(self, path: Path) -> tuple[str, ...]:
-        """Those of the keys that an index holds: all of them, or the first."""
-
     def text(self, column: str) -> str:
         """A column of text, compared by code point."""
 
@@ -132,14 +129,23 @@ class Json(Protocol):
         It is true of a row if one of the conditions found is, each of which comes with what it uses.
         """
 
+    def indexed_keys(self, name: str, paths: tuple[Path, ...]) -> tuple[list[str], list[str]]:
+        """The keys of the paths as the index of this name has them, and the statements that come before it is made."""
 
-def create_index(json: Json, name: str, collection: int, paths: tuple[Path, ...]) -> str:
-    """The statement that makes an index over the keys of the paths, for documents of one collection alone."""
-    keys = ", ".join(key for path in paths for key in json.indexed_keys(path))
+    def without_index(self, name: str) -> list[str]:
+        """The statements that come after the index of this name was removed."""
+
+
+def create_index(json: Json, name: str, collection: int, paths: tuple[Path, ...]) -> list[str]:
+    """The statements that make an index over the keys of the paths, for documents of one collection alone."""
+    keys, before = json.indexed_keys(name, paths)
     # Not with collection_id as its first column: then every document of the store would be in it.
-    return f"CREATE INDEX {name} ON {documents.name} ({keys}) WHERE collection_id = {collection:d}"
+    return [
+        *before,
+        f"CREATE INDEX {name} ON {documents.name} ({', '.join(keys)}) WHERE collection_id = {collection:d}",
+    ]
 
 
-def drop_index(name: str) -> str:
-    """The statement that removes an index."""
-    return f"DROP INDEX IF EXISTS {name}"
+def drop_index(json: Json, name: str) -> list[str]:
+    """The statements that remove an index."""
+    return [f"DROP INDEX IF EXISTS {name}", *json.without_index(name)]

@@ -19,7 +19,7 @@ from ttlstore.engine.json import Json
 from ttlstore.engine.postgres_address import Address
 from ttlstore.engine.postgres_clock import ServerClock
 from ttlstore.engine.postgres_connections import LOCKS, Connection, Connections
-from ttlstore.engine.postgres_errors import RETRIED, is_busy, rolled_back, translated
+from ttlstore.engine.postgres_errors import RETRIED, is_busy, lost_inside, rolled_back, translated
 from ttlstore.engine.postgres_indexes import ALL_INDEXES, IndexMaker
 from ttlstore.engine.postgres_json import PostgresJson
 from ttlstore.engine.postgres_settings import SeenSettings, compared, comparing
@@ -328,6 +328,8 @@ class PostgresEngine:
     def _in_transaction(self) -> Connection:
         """The connection of this thread's transaction, if that can go on."""
         connection = self._connections.mine()
+        if connection is not None and connection.raw.broken:  # noticed by a rollback to a savepoint
+            raise lost_inside(self.name)
         if connection is None or connection.raw.pgconn.transaction_status != TransactionStatus.INTRANS:
             raise rolled_back()
         return connection

@@ -9,7 +9,7 @@ import os
 import select
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from time import monotonic
 
 import psycopg
@@ -91,6 +91,7 @@ class Connections:
             "default_transaction_isolation": "read committed",
             "default_transaction_read_only": "on" if read_only else "off",
         }
+        self._checked_pool = False
         self._closed = False
         self._forked_inside: str | None = None
         self._start()
@@ -176,16 +177,10 @@ class Connections:
     def connect(self) -> psycopg.Connection:
         """A new one, with the settings of the store. Raises CannotOpen."""
         address = self._address
-        defaults = {"fallback_application_name": "ttlstore", "client_encoding": "utf8"}
-        if "connect_timeout" not in address.conninfo:
-            defaults["connect_timeout"] = str(CONNECT_SECONDS)
-        try:
-            conninfo = make_conninfo(address.conninfo, **defaults)
-            raw = psycopg.connect(conninfo, autocommit=True, prepare_threshold=PREPARED_AFTER)
-        except psycopg.Error as error:
-            raise cannot_connect(error, address.name, address.password) from None
+        raw = self._bare()
         try:
             self._check_server(raw)
+            self._check_pool(raw)
             postgres_values.register(raw)
             calls = ", ".join("set_config(%s, %s, false)" for _ in self._settings)
             raw.execute(f"SELECT {calls}", [part for setting in self._settings.items() for part in setting])
@@ -196,6 +191,36 @@ class Connections:
             raw.close()
             raise
         return raw
+
+    def _bare(self) -> psycopg.Connection:
+        address = self._address
+        defaults = {"fallback_application_name": "ttlstore", "client_encoding": "utf8"}
+        if "connect_timeout" not in address.conninfo:
+            defaults["connect_timeout"] = str(CONNECT_SECONDS)
+        try:
+            conninfo = make_conninfo(address.conninfo, **defaults)
+            return psycopg.connect(conninfo, autocommit=True, prepare_threshold=PREPARED_AFTER)
+        except psycopg.Error as error:
+            raise cannot_connect(error, address.name, address.password) from None
+
+    def _check_pool(self, raw: psycopg.Connection) -> None:
+        """Refuse a pool that has a connection of the server's for a transaction only.
+
+        What is set for a connection would be lost there, or be met by another client. One can tell by the server's
+        process: a pool makes up the number of it that a new client is told, and lends the same to two at a time.
+        """
+        if self._checked_pool:
+            return
+        lent = _process_of(raw)
+        if lent != raw.info.backend_pid:
+            with closing(self._bare()) as another:
+                another.execute("BEGIN")
+                if lent == _process_of(another) or lent != _process_of(raw):
+                    raise CannotOpen(
+                        f"{self._address.name} is a pool of connections that changes them between transactions: use "
+                        "one that keeps them for a session (pool_mode=session of PgBouncer), or the server itself"
+                    )
+        self._checked_pool = True
 
     def _check_server(self, raw: psycopg.Connection) -> None:
         if raw.info.server_version < OLDEST_POSTGRES * 10_000:
@@ -234,6 +259,12 @@ class Connections:
         for connection in self._all:
             connection.abandon()
         self._start()
+
+
+def _process_of(raw: psycopg.Connection) -> int:
+    """The server's process at the other end."""
+    row = raw.execute("SELECT pg_backend_pid()", prepare=False).fetchone()
+    return int(row[0]) if row else 0
 
 
 def milliseconds(seconds: float) -> int:

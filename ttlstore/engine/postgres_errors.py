@@ -58,6 +58,10 @@ def rolled_back() -> StoreFailed:
     return StoreFailed("the transaction was rolled back after an error; leave its block and start again")
 
 
+def lost_inside(name: str) -> ConnectionLost:
+    return ConnectionLost(f"the connection to {name} was lost, and the transaction with it: nothing of it was written")
+
+
 def cannot_connect(error: psycopg.Error, name: str, password: str | None) -> CannotOpen:
     """Without the password, even if the server or the driver should repeat it."""
     said = _said(error)

@@ -5,6 +5,7 @@ were open: with StoreBusy if one of them stays open for longer than `busy_timeou
 that is not valid: the server uses it for nothing, and it is removed before it is made again.
 """
 
+import re
 import time
 from types import TracebackType
 from typing import Any, Self
@@ -19,11 +20,17 @@ from ttlstore.statements import Prepared
 
 TURN_SECONDS = 0.05  # between looks whether another is done
 
+# Functions without the index that they were made for are what is left of it: one that cannot be used.
 ALL_INDEXES = Prepared(
+    "SELECT regexp_replace(proname, '_[0-9]+$', ''), false FROM pg_proc "
+    "WHERE pronamespace = (SELECT relnamespace FROM pg_class WHERE oid = %s::regclass) AND starts_with(proname, %s) "
+    "UNION ALL "
     "SELECT relname::text, indisvalid AND indisready FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid "
     "WHERE indrelid = %s::regclass AND starts_with(relname, %s)",
-    lambda values: values,
+    lambda values: values * 2,
 )
+
+_OF_AN_INDEX = re.compile("^((?:CREATE|DROP) INDEX )")
 
 
 class IndexMaker:
@@ -56,8 +63,8 @@ class IndexMaker:
         return bool(self._ask("SELECT relkind <> 'p' FROM pg_class WHERE oid = %s::regclass", documents.name))
 
     def define(self, statement: str) -> None:
-        verb, index, rest = statement.replace("%%", "%").partition(" INDEX ")
-        self._ask(f"{verb}{index}CONCURRENTLY {rest}")
+        beside = _OF_AN_INDEX.sub(r"\1CONCURRENTLY ", statement.replace("%%", "%"))
+        self._ask(beside)
 
     def _ask(self, sql: str, *values: Any) -> object:
         try:

@@ -39,6 +39,10 @@ _PARAMETERS = {
 _START = f"left({_PARAMETERS[Rank.STRING]}, {KEY_CHARACTERS:d})"
 # What holds of the starts of two strings, if the other holds of the strings.
 _OF_STARTS: dict[str, str] = {"=": "=", "<": "<=", "<=": "<=", ">": ">=", ">=": ">="}
+_KEY_TYPES = ("integer", "numeric", "text")
+_QUOTE = "'"
+_BY_CODE_POINT = ' COLLATE "C"'
+MAX_KEYS = 32  # of an index, for PostgreSQL
 CACHED_PATHS = 1024  # spelled out: a few kilobytes each
 
 
@@ -80,9 +84,6 @@ class PostgresJson:
     def keys(self, path: Path) -> tuple[str, ...]:
         return self._keys(path)
 
-    def indexed_keys(self, path: Path) -> tuple[str, ...]:
-        return self._keys(path)[:-1]
-
     @staticmethod
     @lru_cache(maxsize=CACHED_PATHS)
     def _keys(path: Path) -> tuple[str, str, str, str]:
@@ -108,6 +109,27 @@ class PostgresJson:
 
     def gather(self, collection: int, found: Sequence[tuple[str, str]]) -> tuple[str, str]:
         return "", f"({' OR '.join(condition for _, condition in found)})"
+
+    def indexed_keys(self, name: str, paths: tuple[Path, ...]) -> tuple[list[str], list[str]]:
+        """Each behind the name of a function, which the server puts in the place of its name when it plans.
+
+        Before PostgreSQL 18 all the keys of an index had to fit into a page of its catalogue: two short paths did.
+        """
+        keys = [key for path in paths for key in zip(_KEY_TYPES, self._keys(path)[:-1], strict=True)]
+        functions = [
+            f"CREATE OR REPLACE FUNCTION {name}_{place}({_BODY} text) RETURNS {of_type} LANGUAGE sql IMMUTABLE "
+            f"PARALLEL SAFE AS '{f'SELECT {key}'.replace(_QUOTE, 2 * _QUOTE)}'"
+            for place, (of_type, key) in enumerate(keys)
+        ]
+        calls = [
+            f"{name}_{place}({_BODY}){_BY_CODE_POINT if of_type == 'text' else ''}"
+            for place, (of_type, _) in enumerate(keys)
+        ]
+        return calls, functions
+
+    def without_index(self, name: str) -> list[str]:
+        functions = ", ".join(f"{name}_{place}(text)" for place in range(MAX_KEYS))
+        return [f"DROP FUNCTION IF EXISTS {functions}"]
 
 
 def _step(part: str | int) -> str:

@@ -76,9 +76,6 @@ class SqliteJson:
     def keys(self, path: Path) -> tuple[str, ...]:
         return self._keys(path)
 
-    def indexed_keys(self, path: Path) -> tuple[str, ...]:
-        return self._keys(path)
-
     @staticmethod
     @lru_cache(maxsize=CACHED_PATHS)
     def _keys(path: Path) -> tuple[str, str]:
@@ -107,6 +104,12 @@ class SqliteJson:
             for use, condition in found
         )
         return "NOT INDEXED", f"{documents.name}.seq IN ({places})"
+
+    def indexed_keys(self, name: str, paths: tuple[Path, ...]) -> tuple[list[str], list[str]]:
+        return [key for path in paths for key in self.keys(path)], []
+
+    def without_index(self, name: str) -> list[str]:
+        return []
 
 
 @lru_cache(maxsize=CACHED_PATHS)
