@@ -1,6 +1,7 @@
 """Queries on one collection: planned, run and explained."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, NamedTuple, TypeVar
@@ -19,7 +20,7 @@ from ttlstore.query.parameters import Parameters, bind
 from ttlstore.query.parser import CACHED_LENGTH, parse
 from ttlstore.query.plan import Plan, count_result, plan
 from ttlstore.query.sql import NO_LIMIT, Frames, Sql, condition, frames, order_text
-from ttlstore.query.syntax import Query, changed
+from ttlstore.query.syntax import Query
 from ttlstore.query.values import Value
 from ttlstore.statements import Prepared, Values
 from ttlstore.ttl import present
@@ -197,7 +198,7 @@ class Queries:
         now, planned, skip = self._now(), statement.plan, start.skip
         wanted = size if start.left is None else min(size, start.left)
         reader = _Reader(self._rows_after(asked, statement, now, start.keys, skip + wanted + 1))
-        rest = changed(planned.rest, top=None, offset=None, limit=None)
+        rest = replace(planned.rest, top=None, offset=None, limit=None)
         items: list[Any] = []
         end: Position | None = None
         for value in self._evaluated(asked, rest, reader.documents(), now) if wanted else ():
