@@ -248,21 +248,18 @@ def count_result(query: Query, count: int) -> object:
 # --- the choice of an index -----------------------------------------------------------------------------------------
 
 
-_NARROWING = (IsA, Compare)  # made once: to join types by | takes longer than to check them
-
-
 def _choose(parts: tuple[Test, ...], order: Sorting, indexes: Indexes) -> str | None:
     """The index that narrows the search the most: by equality first, then by order or by a range."""
     equal = _equal(parts)
     several = {part.path for part in parts if isinstance(part, Among)}
-    within = {part.path for part in parts if isinstance(part, _NARROWING)}
-    rest_of_order = tuple([(path, descending) for path, descending in order if path not in equal])
+    within = {part.path for part in parts if isinstance(part, IsA | Compare)}
+    rest_of_order = tuple((path, descending) for path, descending in order if path not in equal)
     best: tuple[tuple[int, int, int, int], str | None] = ((0, 0, 0, 0), None)
     for name, paths in indexes.items():
         bound = 0
-        while bound < len(paths) and (paths[bound] in equal or paths[bound] in several):
+        while bound < len(paths) and paths[bound] in equal | several:
             bound += 1
-        sorts = bool(order) and _sorts(paths[bound:], rest_of_order) and several.isdisjoint(paths[:bound])
+        sorts = bool(order) and not several.intersection(paths[:bound]) and _sorts(paths[bound:], rest_of_order)
         narrows = bound < len(paths) and paths[bound] in within
         if bound or sorts or narrows:
             best = max(best, ((bound, sorts, narrows, -len(paths)), name))
