@@ -46,6 +46,15 @@ def states(store: Store) -> list[bool]:
     return list(store._engine.all_indexes().values())
 
 
+def kill_the_making(orders: Collection, postgres: Server, reader: psycopg.Connection) -> None:
+    """Of an index by total, when it is nearly done."""
+    with waiting(postgres, lambda: orders.configure(indexing=BY_TOTAL)) as made:
+        end_connections(postgres, MAKING)
+        with pytest.raises(ConnectionLost):
+            made.result()
+    reader.rollback()
+
+
 def test_others_write_while_an_index_is_made(
     store: Store, orders: Collection, postgres: Server, reader: psycopg.Connection
 ) -> None:
@@ -94,11 +103,7 @@ def test_others_write_while_an_index_is_removed(
 def test_an_index_whose_making_was_killed_is_used_for_nothing_and_made_again_by_the_next_call(
     store: Store, orders: Collection, postgres: Server, reader: psycopg.Connection
 ) -> None:
-    with waiting(postgres, lambda: orders.configure(indexing=BY_TOTAL)) as made:
-        end_connections(postgres, MAKING)
-        with pytest.raises(ConnectionLost):
-            made.result()
-    reader.rollback()
+    kill_the_making(orders, postgres, reader)
     assert states(store) == [False]
     (problem,) = store.check()
     assert "is not valid" in problem
@@ -114,11 +119,7 @@ def test_an_index_whose_making_was_killed_is_used_for_nothing_and_made_again_by_
 def test_the_vacuum_mends_what_was_killed(
     store: Store, orders: Collection, postgres: Server, reader: psycopg.Connection, policy: IndexingPolicy
 ) -> None:
-    with waiting(postgres, lambda: orders.configure(indexing=BY_TOTAL)) as made:
-        end_connections(postgres, MAKING)
-        with pytest.raises(ConnectionLost):
-            made.result()
-    reader.rollback()
+    kill_the_making(orders, postgres, reader)
     if policy.paths:
         orders.configure(indexing=policy)
     assert states(store) == [False]
