@@ -56,6 +56,8 @@ TAIL = """\
 - **A clock that is wrong when the store is opened.** The guard compares the clock with the machine's own from then on;
   it has no means to know that it was wrong before. Documents that were deleted in time do not come back when the clock
   is set back.
+- **The machine's own clock, really set.** The tests give the store a clock that jumps in the place of the machine's:
+  to set that one takes privileges, and would harm whoever else relies on it. What guards against it is the same code.
 - **A damaged value that nobody reads.** Damage is noticed when a document is read, by `check` and by `backup`; there
   is no scrubbing in the background.
 - **Space in the file for damage to hide in.** A flipped bit in an unused page harms nobody and is not told.
