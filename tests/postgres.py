@@ -17,6 +17,8 @@ from typing import Any
 import psycopg
 
 import ttlstore
+from ttlstore.engine.json import drop_index
+from ttlstore.engine.postgres_json import PostgresJson
 from ttlstore.schema import INDEXES_OF_COLLECTIONS
 
 SERVER, PROGRAMS = "TTLSTORE_TEST_POSTGRES", "TTLSTORE_TEST_POSTGRES_BIN"
@@ -93,7 +95,8 @@ class Server:
             (schema, INDEXES_OF_COLLECTIONS),
         )
         for (index,) in of_collections.fetchall():
-            self.admin.execute(f"DROP INDEX {schema}.{index}")
+            for statement in drop_index(PostgresJson(), f"{schema}.{index}"):
+                self.admin.execute(statement)
         self.admin.execute(f"TRUNCATE {schema}.documents, {schema}.collections")
 
     def close(self) -> None:
