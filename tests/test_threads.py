@@ -3,6 +3,7 @@
 import gc
 import os
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +33,28 @@ def together(work: Callable[[int], Any], count: int = THREADS) -> list[Any]:
 
     with ThreadPoolExecutor(count) as pool:
         return list(pool.map(run, range(count)))
+
+
+@on_sqlite
+def test_what_is_read_in_the_middle_of_a_read_does_not_disturb_it(store: Store) -> None:
+    """As a signal's handler or a finalizer may do."""
+    collection = store.create_collection("c")
+    collection.create_many([{"id": "a"}, {"id": "b"}])
+    inside = []
+
+    def read_once(frame: object, event: str, function: Any) -> None:
+        if event == "c_return" and getattr(function, "__name__", "") == "execute":
+            sys.setprofile(None)
+            inside.append(collection.read("b")["id"])
+
+    collection.read("a")  # whatever is made for the first read is there
+    sys.setprofile(read_once)
+    try:
+        assert collection.read("a")["id"] == "a"
+    finally:
+        sys.setprofile(None)
+    assert inside == ["b"]
+    assert collection.read("a")["id"] == "a"
 
 
 @pytest.fixture

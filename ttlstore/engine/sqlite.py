@@ -105,14 +105,18 @@ class SqliteEngine:
         if not lock.acquire(False) and not lock.acquire(True, self._busy_timeout):
             raise self._patience.exhausted()
         try:
-            return connection.raw.execute(statement.sql, arranged).fetchone()  # type: ignore[no-any-return]
+            cursors = connection.cursors
+            cursor = cursors.pop() if cursors else connection.raw.cursor()
+            row: Row | None = cursor.execute(statement.sql, arranged).fetchone()
+            cursors.append(cursor)
         except DRIVER_ERRORS as error:
             if not is_busy(error):
                 raise self._patience.translated(error) from error
             rows = self._fetch(connection, statement.sql, arranged)
-            return rows[0] if rows else None
+            row = rows[0] if rows else None
         finally:
             lock.release()
+        return row
 
     def all(self, statement: Prepared, values: Values = (), planned_by: Settings | None = None) -> list[Row]:
         connection = self._connections.mine()

@@ -59,18 +59,28 @@ def is_open(path: str) -> bool:
 class Connection:
     """A connection of the driver, the lock that guards it, and how deep in transactions it is."""
 
-    __slots__ = ("__weakref__", "_closing", "afterwards", "depth", "lock", "log", "look_at", "raw", "version", "writer")
+    __slots__ = (
+        *("__weakref__", "_closing", "afterwards", "cursors", "depth", "lock", "log", "look_at", "raw", "version"),
+        "writer",
+    )
 
     def __init__(self, raw: sqlite3.Connection, lock: threading.RLock, closing: threading.RLock) -> None:
-        self.raw = raw
+        self.renew(raw)
         self.lock = lock
         self._closing = closing
         self.depth = 0
         self.afterwards: set[Callable[[], None]] = set()  # what is done after the transaction
         self.version: int | None = None  # of the data, when it was last asked for
         self.look_at = 0.0  # when it is time to see whether the files are still there, by time.monotonic()
-        self.log: Identity | None = None  # the write-ahead log, as it was at the first look
         self.writer = 0  # the thread that is in the transaction: others may share the connection
+
+    def renew(self, raw: sqlite3.Connection) -> None:
+        """Go on with this one."""
+        self.raw = raw
+        # For point operations, not to make one for each. A cursor that is in use is not in here: a signal's handler
+        # that reads in the middle of a read gets another. It comes back after all went well, with no row left.
+        self.cursors: list[sqlite3.Cursor] = []
+        self.log: Identity | None = None  # the write-ahead log, as it was at the first look
 
     def __del__(self) -> None:
         """Its thread has ended. That is no reason to wait for ever, where another has ended in the middle of this."""
@@ -301,8 +311,7 @@ class Connections:
     def after_fork_in_parent(self) -> None:
         for connection in self._reopened:
             with suppress(TtlStoreError):  # calls on it will tell
-                connection.raw = self.open()
-                connection.log = None  # it may be another one
+                connection.renew(self.open())
         self._release_held()
 
     def after_fork_in_child(self) -> None:
