@@ -19,8 +19,10 @@ from ttlstore.statements import Prepared
 
 TURN_SECONDS = 0.05  # between looks whether another is done
 
+BEING_MADE = "EXISTS (SELECT 1 FROM pg_stat_progress_create_index WHERE index_relid = indexrelid)"
 ALL_INDEXES = Prepared(
-    "SELECT relname::text, indisvalid AND indisready FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid "
+    f"SELECT relname::text, CASE WHEN NOT {BEING_MADE} THEN indisvalid AND indisready END "
+    "FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid "
     "WHERE indrelid = %s::regclass AND starts_with(relname, %s)",
     lambda values: values,
 )
