@@ -28,14 +28,15 @@ def named(collection: int, policy: IndexingPolicy) -> dict[str, tuple[Path, ...]
     return indexes
 
 
-def amiss(collection: int, policy: IndexingPolicy, there: Mapping[str, bool]) -> tuple[list[str], list[str]]:
+def amiss(collection: int, policy: IndexingPolicy, there: Mapping[str, bool | None]) -> tuple[list[str], list[str]]:
     """Of the indexes that are there, by whether they can be used: those to be removed, and those of the policy to make.
 
-    One whose making was cut short is both.
+    One whose making was cut short is both; one that is being made is left to whoever does.
     """
     wanted, prefix = named(collection, policy), index_prefix(collection)
-    others = [name for name, usable in there.items() if name.startswith(prefix) and not (usable and name in wanted)]
-    return sorted(others), sorted(name for name in wanted if not there.get(name))
+    done = {name: usable for name, usable in there.items() if name.startswith(prefix) and usable is not None}
+    others = [name for name, usable in done.items() if not (usable and name in wanted)]
+    return sorted(others), sorted(name for name in wanted if there.get(name, False) is False)
 
 
 def make(engine: Engine, define: Define, collection: int, policy: IndexingPolicy) -> None:

@@ -118,10 +118,10 @@ class Engine(Protocol):
         `sent` is called when only the database has work to do, if there is such a moment.
         """
 
-    def all_indexes(self) -> dict[str, bool]:
+    def all_indexes(self) -> dict[str, bool | None]:
         """The indexes that were made for collections, by name, and whether each can be used.
 
-        One whose making was cut short cannot, nor one that is still being made.
+        One whose making was cut short cannot; None: it is being made just now.
         """
 
     def define(self, statement: str) -> None:

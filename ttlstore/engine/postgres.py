@@ -20,7 +20,7 @@ from ttlstore.engine.postgres_address import Address
 from ttlstore.engine.postgres_clock import ServerClock
 from ttlstore.engine.postgres_connections import LOCKS, Connection, Connections
 from ttlstore.engine.postgres_errors import RETRIED, is_busy, lost_inside, rolled_back, translated
-from ttlstore.engine.postgres_indexes import ALL_INDEXES, IndexMaker
+from ttlstore.engine.postgres_indexes import ALL_INDEXES, BEING_MADE, IndexMaker
 from ttlstore.engine.postgres_json import PostgresJson
 from ttlstore.engine.postgres_settings import SeenSettings, compared, comparing
 from ttlstore.engine.postgres_sql import ALL_ROWS, COPY, PRESENT_COLLECTION, copy_lines, statements
@@ -217,7 +217,7 @@ class PostgresEngine:
             raise self._translated(error, connection) from error
         return True
 
-    def all_indexes(self) -> dict[str, bool]:
+    def all_indexes(self) -> dict[str, bool | None]:
         return dict(self.all(ALL_INDEXES, (documents.name, INDEXES_OF_COLLECTIONS)))
 
     def define(self, statement: str) -> None:
@@ -385,7 +385,7 @@ class PostgresEngine:
         invalid = _literal(
             "SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid IN (%s::regclass, %s::regclass) "
             "AND NOT (indisvalid AND indisready) "
-            "AND indexrelid NOT IN (SELECT index_relid FROM pg_stat_progress_create_index) ORDER BY 1"
+            f"AND NOT {BEING_MADE} ORDER BY 1"
         )
         found = self.all(invalid, (documents.name, collections.name))
         return [f"the index {name} is not valid: REINDEX INDEX {name}" for (name,) in found]

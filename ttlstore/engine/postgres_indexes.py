@@ -20,12 +20,14 @@ from ttlstore.statements import Prepared
 
 TURN_SECONDS = 0.05  # between looks whether another is done
 
+BEING_MADE = "EXISTS (SELECT 1 FROM pg_stat_progress_create_index WHERE index_relid = indexrelid)"
 # Functions without the index that they were made for are what is left of it: one that cannot be used.
 ALL_INDEXES = Prepared(
     "SELECT regexp_replace(proname, '_[0-9]+$', ''), false FROM pg_proc "
     "WHERE pronamespace = (SELECT relnamespace FROM pg_class WHERE oid = %s::regclass) AND starts_with(proname, %s) "
     "UNION ALL "
-    "SELECT relname::text, indisvalid AND indisready FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid "
+    f"SELECT relname::text, CASE WHEN NOT {BEING_MADE} THEN indisvalid AND indisready END "
+    "FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid "
     "WHERE indrelid = %s::regclass AND starts_with(relname, %s)",
     lambda values: values * 2,
 )

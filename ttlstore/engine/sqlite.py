@@ -204,7 +204,7 @@ class SqliteEngine:
 
     # --- indexes ----------------------------------------------------------------------------------------------------
 
-    def all_indexes(self) -> dict[str, bool]:
+    def all_indexes(self) -> dict[str, bool | None]:
         names = _literal("SELECT name FROM sqlite_master WHERE type = 'index' AND name GLOB ?")
         return dict.fromkeys((name for (name,) in self.all(names, (f"{INDEXES_OF_COLLECTIONS}*",))), True)
 
