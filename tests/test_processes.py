@@ -358,6 +358,26 @@ assert c.count() == 2 and store.check() == []
     )
 
 
+def test_a_connection_that_was_closed_and_is_still_remembered_does_not_disturb_a_fork(path: Path) -> None:
+    script(
+        """
+store = ttlstore.open(path)
+c = store.create_collection("c")
+connections = store._engine._connections
+with connections.another():
+    remembered = [connections.mine()]
+half_closed = connections._add()
+half_closed.raw.close()  # as that of a thread that is just ending
+if os.fork() == 0:
+    c.create({"id": "child"})
+    sys.exit()
+assert os.wait()[1] == 0
+assert c.count() == 1 and store.check() == []
+""",
+        path,
+    )
+
+
 def worker(path: Path, n: int) -> str:
     with ttlstore.open(path) as store:
         etag: str = store.collection("c").create({"id": str(n)})["_etag"]

@@ -165,6 +165,8 @@ class Connections:
             self._local.connection = usual
             with connection.lock:
                 connection.raw.close()
+            with self._guard:
+                self._all.discard(connection)  # a traceback may keep it
 
     def _add(self, mode: str = "rw") -> Connection:
         with self._guard:
@@ -297,7 +299,11 @@ class Connections:
                 self._left_open = True
                 continue
             self._held.append(connection.lock)
-            if connection.depth or connection.raw.in_transaction:
+            try:
+                in_transaction = connection.depth > 0 or connection.raw.in_transaction
+            except sqlite3.ProgrammingError:  # closed, with the thread that had it
+                continue
+            if in_transaction:
                 self._left_open = True
             else:
                 connection.raw.close()
