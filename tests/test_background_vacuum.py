@@ -327,6 +327,7 @@ def test_a_forked_child_gets_its_own(path: Path) -> None:
                 status = 0
             finally:
                 os._exit(status)
+        store._background.stop()  # type: ignore[union-attr]  # or the parent's may be the first to delete
         _, status = os.waitpid(child, 0)
         assert status == 0
         assert [document["id"] for document in sessions] == ["parent"]
