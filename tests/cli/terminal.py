@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Self
 
 PATIENCE_SECONDS = 20.0  # after which a test fails that waits for an output
+AGAIN_SECONDS = 3.0  # after which a person presses a key again
 
 _ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07|[@-Z\\^_=>])")
 
@@ -70,6 +71,21 @@ class Terminal:
             ended = self._process.poll() is not None
             assert self._read() or not ended, f"ended without {text!r}: {self.text!r}"
         self._seen = found + len(text)
+
+    def press_until(self, key: str, text: str) -> None:
+        """As a person would, again after a while if nothing comes of it.
+
+        Python's readline misses a Ctrl-C that comes after it has echoed a key and before it waits for the next.
+        """
+        before = len(self.text)
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while text not in self.text[before:]:
+            assert time.monotonic() < deadline, f"{text!r} is not in {self.text!r}"
+            self.type(key)
+            again = time.monotonic() + AGAIN_SECONDS
+            while text not in self.text[before:] and time.monotonic() < again:
+                self._read()
+        self.see(text)
 
     def exit_code(self) -> int:
         """Wait for the end."""

@@ -83,8 +83,7 @@ def test_an_empty_line_asks_again(shell: Terminal) -> None:
 def test_ctrl_c_clears_the_line_and_stays(shell: Terminal) -> None:
     shell.type("SELECT nonsense")
     shell.see("nonsense")
-    shell.type("\x03")
-    shell.see("carts>")
+    shell.press_until("\x03", "carts>")
     shell.type("SELECT VALUE COUNT(1) FROM c;\r")
     shell.see("1 result in ")
 
