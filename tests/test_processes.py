@@ -90,10 +90,10 @@ def forked(work: Callable[[], object]) -> int:
 FORKS_ARE_FINE = "ignore:This process:DeprecationWarning"
 
 
-def script(code: str, path: Path) -> str:
+def script(code: str, path: Path, *, imports: str = "os, sys, ttlstore") -> str:
     """What a program prints that has a process of its own."""
     done = subprocess.run(
-        [sys.executable, "-W", FORKS_ARE_FINE, "-c", f"import os, sys, ttlstore\npath = {str(path)!r}\n{code}"],
+        [sys.executable, "-W", FORKS_ARE_FINE, "-c", f"import {imports}\npath = {str(path)!r}\n{code}"],
         capture_output=True,
         text=True,
         timeout=PATIENCE_SECONDS,
@@ -352,6 +352,68 @@ if os.fork() == 0:
     sys.exit()
 assert os.wait()[1] == 0
 thread.join()
+assert c.count() == 2 and store.check() == []
+""",
+        path,
+    )
+
+
+@pytest.mark.parametrize("before", ["", "concurrent.futures.thread, "])  # whose own hook of forks then comes later
+def test_two_threads_that_fork_at_once_leave_the_store_to_all(path: Path, before: str) -> None:
+    script(
+        """
+import threading
+store = ttlstore.open(path)
+c = store.create_collection("c", default_ttl=100)
+go = threading.Barrier(2)
+def work(n):
+    go.wait()
+    child = os.fork()
+    if child == 0:
+        c.create({"id": f"{n} of a child"})
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+for round in range(5):
+    forking = [threading.Thread(target=work, args=(2 * round + n,)) for n in range(2)]
+    for thread in forking:
+        thread.start()
+    for thread in forking:
+        thread.join()
+    c.create({"id": f"{round} of the parent"})
+    assert sum(thread.name == "ttlstore-vacuum" for thread in threading.enumerate()) == 1
+assert c.count() == 15 and store.check() == []
+""",
+        path,
+        imports=f"{before}os, sys, ttlstore",
+    )
+
+
+def test_a_vacuum_that_cannot_begin_again_after_a_fork_does_not_spoil_the_next_one(path: Path) -> None:
+    script(
+        """
+import threading
+store = ttlstore.open(path)
+c = store.create_collection("c", default_ttl=100)
+start = threading.Thread.start
+def refuse(thread):
+    raise RuntimeError("no more threads")
+def fork(n):
+    child = os.fork()
+    if child == 0:
+        c.create({"id": str(n)})
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+sys.unraisablehook = lambda raised: None
+threading.Thread.start = refuse
+if os.fork() == 0:
+    os._exit(0)
+os.wait()
+threading.Thread.start = start
+opened = store._engine._connections.mine().raw
+fork(1)
+assert store._engine._connections.mine().raw is not opened  # it was closed for the fork
+c.create({"id": "2"})
+assert any(thread.name == "ttlstore-vacuum" for thread in threading.enumerate())
 assert c.count() == 2 and store.check() == []
 """,
         path,

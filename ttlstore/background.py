@@ -54,8 +54,10 @@ class BackgroundVacuum:
         self._target = math.inf  # milliseconds of the store's clock until which the thread sleeps
 
     def _start(self) -> None:
-        self._thread = threading.Thread(target=self._loop, name="ttlstore-vacuum", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._loop, name="ttlstore-vacuum", daemon=True)
+        self._thread = None  # if there is no room for one now, another call may find some
+        thread.start()
+        self._thread = thread
 
     # --- from the store's threads -----------------------------------------------------------------------------------
 
@@ -181,11 +183,11 @@ class BackgroundVacuum:
         Python 3.12 and later warn whoever forks beside a thread, and users could do nothing about this one.
         """
         self._forking = True
-        self._see_off()
+        self._see_off(forks.PATIENCE_SECONDS)  # it may be waiting for a lock that the thread has which forks
 
     def after_fork_in_parent(self) -> None:
         self._forking = False
-        if self._thread is not None and not self._stopped:
+        if self._thread is not None and not self._thread.is_alive() and not self._stopped:
             self._start()
 
     def after_fork_in_child(self) -> None:

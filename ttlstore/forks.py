@@ -4,8 +4,12 @@ Hooks of the interpreter's own run in the order in which modules happened to be 
 """
 
 import os
+import threading
 import weakref
+from collections.abc import Callable
 from typing import Protocol
+
+PATIENCE_SECONDS = 5.0  # for the calls and transactions of other threads, before a fork goes ahead without
 
 
 class Forkable(Protocol):
@@ -22,23 +26,42 @@ threads: weakref.WeakSet[Forkable] = weakref.WeakSet()
 engines: weakref.WeakSet[Forkable] = weakref.WeakSet()
 
 _stopped: list[Forkable] = []  # between the two sides of a fork: the same ones afterwards
+_forking = threading.RLock()  # held between the two sides: two threads may fork at once
 
 
 def _before() -> None:
-    for group in (threads, engines):
-        for each in list(group):
-            _stopped.append(each)
-            each.before_fork()
+    _forking.acquire()
+    _stopped.extend([*threads, *engines])
+    _tell(_stopped, lambda each: each.before_fork())
 
 
 def _after_in_parent() -> None:
-    while _stopped:
-        _stopped.pop().after_fork_in_parent()
+    stopped = _stopped[::-1]
+    _stopped.clear()
+    try:
+        _tell(stopped, lambda each: each.after_fork_in_parent())
+    finally:
+        _forking.release()
 
 
 def _after_in_child() -> None:
-    while _stopped:
-        _stopped.pop().after_fork_in_child()
+    global _forking
+    _forking = threading.RLock()
+    stopped = _stopped[::-1]
+    _stopped.clear()
+    _tell(stopped, lambda each: each.after_fork_in_child())
+
+
+def _tell(all: list[Forkable], tell: Callable[[Forkable], None]) -> None:
+    """Everyone, also if one of them fails: the others must not go into a fork unprepared, or stay stopped after it."""
+    errors: list[BaseException] = []
+    for each in all:
+        try:
+            tell(each)
+        except BaseException as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
 
 
 if hasattr(os, "register_at_fork"):

@@ -106,7 +106,10 @@ class SqliteEngine:
             raise self._patience.exhausted()
         try:
             cursors = connection.cursors
-            cursor = cursors.pop() if cursors else connection.raw.cursor()
+            try:
+                cursor = cursors.pop()
+            except IndexError:
+                cursor = connection.raw.cursor()
             row: Row | None = cursor.execute(statement.sql, arranged).fetchone()
             cursors.append(cursor)
         except DRIVER_ERRORS as error:

@@ -30,7 +30,6 @@ CHECKPOINT_PAGES = 4000  # of the log, before it is folded into the file; by its
 STATEMENT_CACHE = 256  # compiled statements a connection keeps: all of ours and many queries
 MAX_SPARES = 4  # connections kept open for the next who reads
 LOOK_SECONDS = 1.0  # within which it is noticed that the file was taken away
-FORK_PATIENCE_SECONDS = 5.0  # for the calls and transactions of other threads, before a fork goes ahead without
 
 
 # Who closes a file that SQLite has open too, in whatever way it was opened, drops the locks that SQLite holds on it for
@@ -84,7 +83,7 @@ class Connection:
 
     def __del__(self) -> None:
         """Its thread has ended. That is no reason to wait for ever, where another has ended in the middle of this."""
-        taken = self._closing.acquire(True, FORK_PATIENCE_SECONDS)
+        taken = self._closing.acquire(True, forks.PATIENCE_SECONDS)
         self.raw.close()
         if taken:
             self._closing.release()
@@ -290,12 +289,12 @@ class Connections:
 
     def before_fork(self) -> None:
         """Wait for the calls under way, and close every connection that is not in a transaction."""
-        self._held = [lock for lock in (self.write_lock, self._guard) if lock.acquire(True, FORK_PATIENCE_SECONDS)]
+        self._held = [lock for lock in (self.write_lock, self._guard) if lock.acquire(True, forks.PATIENCE_SECONDS)]
         self._left_open = len(self._held) < 2 or bool(self._lent)  # somebody works on a connection
         self._reopened: list[Connection] = []
         self._close_spares()
         for connection in self._all if self._path is not None and not self._closed else ():
-            if not connection.lock.acquire(True, FORK_PATIENCE_SECONDS):
+            if not connection.lock.acquire(True, forks.PATIENCE_SECONDS):
                 self._left_open = True
                 continue
             self._held.append(connection.lock)
@@ -309,7 +308,7 @@ class Connections:
                 connection.raw.close()
                 self._reopened.append(connection)
         # Last, because who closes one may hold the lock of another. A connection that is half closed is open.
-        if self._closing.acquire(True, FORK_PATIENCE_SECONDS):
+        if self._closing.acquire(True, forks.PATIENCE_SECONDS):
             self._held.append(self._closing)
         else:
             self._left_open = True
