@@ -147,10 +147,37 @@ def test_an_index_does_not_wait_for_ever_and_leaves_nothing(
         with pytest.raises(StoreBusy, match="waits for the transactions that were open"):
             hasty.collection("orders").configure(indexing=BY_TOTAL)
         assert states(hasty) == []
-        with pytest.raises(StoreBusy):
-            hasty.create_collection("bills", indexing=BY_TOTAL)
-        assert [collection.name for collection in hasty.list_collections()] == ["orders"]
     assert orders.indexing == NO_INDEX
+
+
+def test_a_collection_whose_indexes_must_wait_is_there_and_indexed_by_the_vacuum(
+    store: Store, postgres_url: str, clock: FakeClock, reader: psycopg.Connection
+) -> None:
+    """Others may have stored something in it before it shows that an index cannot be made now."""
+    with ttlstore.open(postgres_url, clock=clock, vacuum=False, busy_timeout=0.1) as hasty:
+        with pytest.raises(StoreBusy, match="the collection 'bills' is there, and the vacuum will index it"):
+            hasty.create_collection("bills", indexing=BY_TOTAL)
+        hasty.collection("bills").create({"id": "a", "total": 1})
+        assert hasty.ensure_collection("notes", indexing=BY_TOTAL).count() == 0
+        reader.rollback()
+        assert [found["id"] for found in hasty.collection("bills").query("c.total = 1")] == ["a"]
+    assert store.vacuum().finished
+    assert states(store) == [True, True]
+
+
+def test_rows_are_deleted_while_an_index_has_to_wait(
+    orders: Collection, postgres_url: str, clock: FakeClock, reader: psycopg.Connection
+) -> None:
+    orders.configure(default_ttl=60, indexing=IndexingPolicy("lazy", ("/total",)))
+    documents = len(orders)
+    clock.advance(60)
+    with ttlstore.open(postgres_url, clock=clock, vacuum=False, busy_timeout=0.1) as hasty:
+        report = hasty.vacuum()
+        assert (report.deleted, report.finished) == (documents, False)
+    reader.rollback()
+    with ttlstore.open(postgres_url, clock=clock, vacuum=False) as patient:
+        assert patient.vacuum().finished
+        assert states(patient) == [True]
 
 
 def test_indexes_are_made_by_one_process_at_a_time(

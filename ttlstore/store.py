@@ -154,9 +154,11 @@ class Store:
             if define is not None:
                 try:
                     indexes.make(self._engine, define, collection._id, indexing)
-                except BaseException:
-                    self.delete_collection(name)
-                    raise
+                except StoreBusy as error:
+                    # Not to be dropped again: others may have stored something in it by now.
+                    raise StoreBusy(
+                        f"{error}; the collection {name!r} is there, and the vacuum will index it"
+                    ) from error
         if self._background and indexing.mode == "lazy":
             self._background.wake()
         return collection
@@ -174,9 +176,14 @@ class Store:
         Raises InvalidCollection if it is partitioned by another key than the one that is named: that cannot be changed.
         """
         key = "/id" if partition_key is UNSET else partition_key
-        with suppress(CollectionExists):  # another may be faster
-            if self._find(name) is None:
+        if self._find(name) is None:
+            try:
                 return self.create_collection(name, partition_key=key, default_ttl=default_ttl, indexing=indexing)
+            except CollectionExists:
+                pass  # another was faster
+            except StoreBusy:
+                if self._find(name) is None:
+                    raise
         found = self.collection(name)
         if partition_key is not UNSET and found.partition_key != key:
             raise InvalidCollection(

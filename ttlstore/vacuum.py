@@ -25,6 +25,7 @@ FIRST_BATCH_PAGES = 16
 MAX_BATCH_PAGES = 10_000
 GAP_SECONDS = 0.0008  # while nobody else writes; longer than another process sleeps between its tries
 BUSY_SECONDS = 0.02  # until the next try after the lock was taken
+INDEX_BUSY_SECONDS = 10.0  # until the next try to make an index that waits for others; rows are deleted meanwhile
 GAP_BATCHES = 2  # from gap to gap: so a process that cannot be seen waiting gets in after some 10 ms at the latest
 CHECKPOINT_BATCHES = 32  # after which the log is folded into the file, so that it stays small
 UNUSED_SHARE = 0.03  # of the file that is kept for what is written next, instead of going back and forth
@@ -112,6 +113,7 @@ class Vacuum:
         self._gaps = Gaps()
         self._since_checkpoint = 0  # batches
         self._since_gap = 0  # batches
+        self._indexes_from = 0.0  # by time.monotonic(): before, no index is made
         statements = engine.statements
         self._deletions: dict[str, Prepared] = {
             "own": statements.delete_own_due,
@@ -193,11 +195,12 @@ class Vacuum:
         while not over() and not self.held():
             now = present(self._clock)
             # From the start each time: many rows share a moment, and one that was passed over must not be lost.
-            due = [due for due in self.schedule()[0] if due.at <= now]
+            all_due = [due for due in self.schedule()[0] if due.at <= now]
+            due = [due for due in all_due if due.kind != "index" or time.monotonic() >= self._indexes_from]
             sparse = None if due else self._gaps.next()
             if not due and not sparse and not self._unused_pages():
                 self._engine.checkpoint()
-                return True
+                return not all_due
             for one in due:
                 # The clock before its guard: what it may have jumped to in between is not gone by.
                 now = present(self._engine.statement_clock)
@@ -246,11 +249,16 @@ class Vacuum:
 
         Whole, however long that takes: an index is not built by halves.
         """
+        try:
+            self._mend(collection)
+        except StoreBusy:  # another process has its hands on them, or a transaction stays open that must end before
+            self._indexes_from = time.monotonic() + INDEX_BUSY_SECONDS
+        self._engine.checkpoint()
+        return GAP_SECONDS
+
+    def _mend(self, collection: int) -> None:
         with ExitStack() as stack:
-            try:
-                define = stack.enter_context(self._engine.defining())
-            except StoreBusy:  # another process has its hands on them
-                return BUSY_SECONDS
+            define = stack.enter_context(self._engine.defining())
             if define is None:
                 stack.enter_context(self._engine.writing())
                 define = self._engine.define
@@ -259,8 +267,6 @@ class Vacuum:
             indexes.remove_others(self._engine, define, collection, policy)
             for name in indexes.amiss(collection, policy, self._engine.all_indexes())[1][:1]:
                 indexes.build(self._engine, define, collection, policy, name)
-        self._engine.checkpoint()
-        return GAP_SECONDS
 
     def _pack(self, first: int, last: int) -> float:
         """Close the gaps between two places, and tell for how long to let others go first."""
