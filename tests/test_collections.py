@@ -224,3 +224,13 @@ def test_invalid_paths_are_refused(paths: Any) -> None:
 def test_without_an_index_there_are_no_paths() -> None:
     with pytest.raises(InvalidCollection, match="none"):
         IndexingPolicy("none", ("/a",))
+
+
+def test_an_index_has_as_many_paths_as_every_engine_can_take(store: Store) -> None:
+    ten = tuple(f"/p{number}" for number in range(10))
+    orders = store.create_collection("orders", indexing=IndexingPolicy(paths=(ten,)))
+    orders.create({"id": "a", **{f"p{number}": number for number in range(10)}})
+    assert orders.explain("c.p0 = 0 AND c.p1 = 1").index == ten
+    with pytest.raises(InvalidCollection, match="an index has at most 10 paths, got 11"):
+        orders.configure(indexing=IndexingPolicy(paths=((*ten, "/p10"),)))
+    assert orders.indexing.paths == (ten,)

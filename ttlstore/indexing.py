@@ -13,6 +13,8 @@ from ttlstore.errors import InvalidCollection, InvalidDocument, InvalidTtl, show
 Mode = Literal["consistent", "lazy", "none"]
 IndexedPath = str | tuple[str, ...]
 
+MAX_PATHS = 10  # of one index: each is three of the 32 columns that PostgreSQL lets an index have
+
 
 @dataclass(frozen=True, slots=True)
 class IndexingPolicy:
@@ -36,6 +38,8 @@ class IndexingPolicy:
         for path in paths:
             if not path:
                 raise InvalidCollection(f"an index over several paths needs some, got {shown(path)}")
+            if isinstance(path, tuple) and len(path) > MAX_PATHS:
+                raise InvalidCollection(f"an index has at most {MAX_PATHS} paths, got {len(path)}: {shown(path)}")
             for part in path if isinstance(path, tuple) else (path,):
                 _check_path(part)
         if len(set(paths)) != len(paths):
