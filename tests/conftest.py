@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -47,6 +48,25 @@ def postgres_url(postgres: Server) -> Iterator[str]:
     """An empty store on PostgreSQL."""
     with postgres.schema() as schema:
         yield postgres.store_url(schema)
+
+
+@pytest.fixture
+def live(postgres_url: str) -> Iterator[Store]:
+    """A store on PostgreSQL, by the server's clock."""
+    with ttlstore.open(postgres_url, vacuum=False) as store:
+        yield store
+        if not store._engine._connections._closed:  # type: ignore[attr-defined]
+            assert store.check() == []
+
+
+@pytest.fixture
+def by_hand(postgres: Server, postgres_url: str) -> Iterator[psycopg.Connection]:
+    """A connection beside the store, in a transaction."""
+    with psycopg.connect(postgres.url) as connection:
+        connection.execute(f"SET search_path = {postgres_url.rpartition('=')[2]}")
+        connection.commit()
+        yield connection
+        connection.rollback()
 
 
 @pytest.fixture

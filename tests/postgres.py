@@ -9,7 +9,8 @@ import itertools
 import os
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,28 @@ class Server:
         for name in self._made:
             self.admin.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE")
         self.admin.close()
+
+
+@contextmanager
+def waiting(postgres: Server, action: Callable[[], Any]) -> Iterator[Future[Any]]:
+    """Run something in a thread, and go on once it waits for a lock that another holds."""
+    with ThreadPoolExecutor(1) as pool:
+        result = pool.submit(action)
+        while not waits_for_a_lock(postgres):
+            assert not result.done(), result
+        yield result
+
+
+def waits_for_a_lock(postgres: Server) -> bool:
+    row = postgres.admin.execute("SELECT count(*) FROM pg_locks WHERE NOT granted").fetchone()
+    return row is not None and row[0] > 0
+
+
+def end_connections(postgres: Server, condition: str = "true") -> None:
+    postgres.admin.execute(
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+        f"WHERE application_name = 'ttlstore' AND {condition}"
+    )
 
 
 @contextmanager

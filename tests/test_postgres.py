@@ -4,16 +4,13 @@ import os
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
 
 import ttlstore
-from tests.postgres import Server
+from tests.postgres import Server, end_connections, waiting
 from tests.undone import undone
 from ttlstore import (
     Collection,
@@ -34,49 +31,8 @@ LONG_AGO = 1000  # milliseconds
 
 
 @pytest.fixture
-def live(postgres_url: str) -> Iterator[Store]:
-    """A store by the server's clock."""
-    with ttlstore.open(postgres_url, vacuum=False) as store:
-        yield store
-        if not store._engine._connections._closed:  # type: ignore[attr-defined]
-            assert store.check() == []
-
-
-@pytest.fixture
 def sessions(live: Store) -> Collection:
     return live.create_collection("sessions", default_ttl=3600)
-
-
-@pytest.fixture
-def by_hand(postgres: Server, postgres_url: str) -> Iterator[psycopg.Connection]:
-    """A connection beside the store, in a transaction."""
-    with psycopg.connect(postgres.url) as connection:
-        connection.execute(f"SET search_path = {postgres_url.rpartition('=')[2]}")
-        connection.commit()
-        yield connection
-        connection.rollback()
-
-
-@contextmanager
-def waiting(postgres: Server, action: Callable[[], Any]) -> Iterator[Future[Any]]:
-    """Run something in a thread, and go on once it waits for a lock that another holds."""
-    with ThreadPoolExecutor(1) as pool:
-        result = pool.submit(action)
-        while not waits_for_a_lock(postgres):
-            assert not result.done(), result
-        yield result
-
-
-def waits_for_a_lock(postgres: Server) -> bool:
-    row = postgres.admin.execute("SELECT count(*) FROM pg_locks WHERE NOT granted").fetchone()
-    return row is not None and row[0] > 0
-
-
-def end_connections(postgres: Server, condition: str = "true") -> None:
-    postgres.admin.execute(
-        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
-        f"WHERE application_name = 'ttlstore' AND {condition}"
-    )
 
 
 # --- one clock ------------------------------------------------------------------------------------------------------
@@ -302,27 +258,6 @@ def test_a_savepoint_survives_an_error_of_the_database_inside_it(
             collection.create({"id": "b"})
         by_hand.rollback()
         assert [document["id"] for document in collection] == ["held", "a", "b"]
-
-
-def test_a_bulk_write_that_met_a_deadlock_is_made_again(
-    sessions: Collection, by_hand: psycopg.Connection, postgres: Server
-) -> None:
-    sessions.create_many([{"id": "a"}, {"id": "b"}])
-    by_hand.execute("SET deadlock_timeout = '1min'")  # so that the store is the one that gives way
-    by_hand.execute("UPDATE documents SET etag = 'by hand' WHERE id = 'b'")
-    with waiting(postgres, lambda: sessions.upsert_many([{"id": "a", "n": 1}, {"id": "b", "n": 1}])) as result:
-        by_hand.execute("UPDATE documents SET etag = 'by hand' WHERE id = 'a'")
-        by_hand.commit()
-    assert result.result() == 2
-    assert [document["n"] for document in sessions] == [1, 1]
-
-
-def test_documents_that_come_twice_in_a_bulk_write_end_as_the_last(sessions: Collection) -> None:
-    assert sessions.upsert_many([{"id": "a", "n": 1}, {"id": "b"}, {"id": "a", "n": 2}]) == 3
-    assert sessions.read("a")["n"] == 2
-    with pytest.raises(DocumentExists, match="document 1 "):
-        sessions.create_many([{"id": "c"}, {"id": "c"}])
-    assert sessions.count() == 3
 
 
 def test_a_key_that_is_too_long_for_an_index_is_refused_as_that(live: Store) -> None:

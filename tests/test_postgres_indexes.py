@@ -6,8 +6,7 @@ import psycopg
 import pytest
 
 import ttlstore
-from tests.postgres import Server
-from tests.test_postgres import end_connections, waiting
+from tests.postgres import Server, end_connections, waiting
 from tests.undone import undone
 from ttlstore import Collection, ConnectionLost, IndexingPolicy, Store, StoreBusy
 from ttlstore.engine.json import create_index

@@ -56,8 +56,6 @@ class Engine(Protocol):
     """The database and its version."""
     dialect: str
     """Its name in SQLAlchemy."""
-    distant: bool
-    """Whether a write mostly waits for a server, and other work can be done meanwhile."""
     script_begins: tuple[str, ...]
     """What a migration that is run by hand must run first."""
     statements: Statements
@@ -112,10 +110,17 @@ class Engine(Protocol):
     def change(self, statement: Prepared, values: Values) -> int:
         """Write inside `writing()`, and tell how many rows were changed."""
 
-    def change_many(self, statement: Prepared, rows: list[Values], sent: Callable[[], None] = lambda: None) -> int:
-        """The same statement once for each of the rows, inside `writing()`.
+    def change_many(self, statement: Prepared, rows: list[Values]) -> int:
+        """The same statement once for each of the rows, inside `writing()`."""
 
-        `sent` is called when only the database has work to do, if there is such a moment.
+    def write_all(
+        self, statement: Prepared, count: int, rows: Callable[[], Iterator[Values]], meanwhile: Callable[[], None]
+    ) -> bool:
+        """The same once for each of so many rows. False if one of them changed nothing; then none was written.
+
+        In the transaction of this thread, or else in one of its own. The rows are asked for when they can be written,
+        and perhaps once more. `meanwhile` is called when only a server has work to do, if there is such a moment: it
+        may take its time, and use the store.
         """
 
     def all_indexes(self) -> dict[str, bool | None]:
@@ -180,6 +185,21 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Wait for the calls under way and give everything back."""
+
+
+class _SomeRefused(Exception):
+    """Rolls a batch back."""
+
+
+def all_or_none(engine: Engine, statement: Prepared, count: int, rows: Callable[[], Iterator[Values]]) -> bool:
+    """`Engine.write_all` by `Engine.change_many`."""
+    try:
+        with engine.writing():
+            if engine.change_many(statement, list(rows())) < count:
+                raise _SomeRefused
+    except _SomeRefused:
+        return False
+    return True
 
 
 def connect(

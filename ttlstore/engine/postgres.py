@@ -7,23 +7,24 @@ not written over what another wrote meanwhile.
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TypeVar
 
 import psycopg
 import sqlalchemy
 from psycopg.pq import TransactionStatus
 
-from ttlstore.engine import Durability, Progress, Row, Settings, Space
+from ttlstore.engine import Durability, Progress, Row, Settings, Space, all_or_none
 from ttlstore.engine.json import Json
 from ttlstore.engine.postgres_address import Address
+from ttlstore.engine.postgres_bulk import Sending, send
 from ttlstore.engine.postgres_clock import ServerClock
 from ttlstore.engine.postgres_connections import LOCKS, Connection, Connections
 from ttlstore.engine.postgres_errors import RETRIED, is_busy, lost_inside, rolled_back, translated
 from ttlstore.engine.postgres_indexes import ALL_INDEXES, BEING_MADE, IndexMaker
 from ttlstore.engine.postgres_json import PostgresJson
 from ttlstore.engine.postgres_settings import SeenSettings, compared, comparing
-from ttlstore.engine.postgres_sql import ALL_ROWS, COPY, PRESENT_COLLECTION, copy_lines, statements
+from ttlstore.engine.postgres_sql import statements
 from ttlstore.errors import NotSupported, StoreBusy, TtlStoreError
 from ttlstore.schema import INDEXES_OF_COLLECTIONS, collections, documents
 from ttlstore.statements import Prepared, Statements, Values
@@ -37,8 +38,8 @@ FEW_ROWS = 200  # that come at once
 STREAMED_ROWS = 500 if psycopg.capabilities.has_stream_chunked() else 1  # of more, held at a time
 HOUSEKEEPING_LOCK_MILLISECONDS = 20  # that the vacuum waits for a change of settings before it tries again later
 MIGRATION_PATIENCE = "60s"  # whatever an application's patience with a write: another may be migrating
-COPIED_ROWS = 50  # from so many on it pays to try COPY first, which takes one more trip to the server
-SENT_ROWS = 100  # at a time, by COPY: the server works on them while the next are made
+COPIED_ROWS = 50  # from so many on it pays to try COPY first, though it may be in vain
+BARRED = (psycopg.errors.UniqueViolation, *RETRIED)  # what ends a COPY that another statement may do in its stead
 BLOCK_BYTES = 8192  # what space is counted in
 
 
@@ -46,7 +47,6 @@ class PostgresEngine:
     """A store in a schema of a PostgreSQL database."""
 
     dialect = "postgresql"
-    distant = True
 
     def __init__(self, url: str, clock: Clock, durability: Durability, busy_timeout: float, *, read_only: bool) -> None:
         address = Address.parse(url)
@@ -172,25 +172,47 @@ class PostgresEngine:
             self._seen.forget()
         return self._run(connection, statement.sql, statement.arrange(values)).rowcount
 
-    def change_many(self, statement: Prepared, rows: list[Values], sent: Callable[[], None] = lambda: None) -> int:
+    def write_all(
+        self, statement: Prepared, count: int, rows: Callable[[], Iterator[Values]], meanwhile: Callable[[], None]
+    ) -> bool:
+        inside = self.in_transaction()
+        if (begin := self._at_once(statement, count, rows)) is not None:
+            with (
+                suppress(*BARRED),
+                self.writing() if inside else nullcontext(),
+                self._some() as connection,
+                self._connections.using_another() as another,
+            ):
+                # Inside a transaction, what else is done needs this very connection.
+                return self._sent(connection, begin, meanwhile if another and not inside else _nothing) == count
+        return all_or_none(self, statement, count, rows)
+
+    def _at_once(
+        self, statement: Prepared, count: int, rows: Callable[[], Iterator[Values]]
+    ) -> Callable[[Sending], None] | None:
+        """What sends all of the rows, if there is a way by which all are written or none."""
+        if statement is self.statements.create and count >= COPIED_ROWS:
+            made = rows()
+            return lambda sending: sending.copy(made, server_clock=isinstance(self.clock, ServerClock))
+        many = self._own.of_many(statement, list(rows())) if statement is self.statements.upsert else None
+        return None if many is None else lambda sending: sending.execute(*many)
+
+    def _sent(self, connection: Connection, begin: Callable[[Sending], None], meanwhile: Callable[[], None]) -> int:
+        try:
+            return send(connection, begin, meanwhile)
+        except BARRED:
+            raise
+        except psycopg.Error as error:
+            raise self._translated(error, connection) from error
+
+    def change_many(self, statement: Prepared, rows: list[Values]) -> int:
         connection = self._in_transaction()
         alone = connection.depth == 1 and not connection.used
+        many = self._own.of_many(statement, rows)
 
         def begin_again() -> None:
             self._run(connection, "ROLLBACK", None)
             self._run(connection, "BEGIN", None)
-
-        if statement is self.statements.create and len(rows) >= COPIED_ROWS:
-            if not alone:
-                self._run(connection, "SAVEPOINT copying", None)
-            if self._copied(connection, rows, sent):
-                return len(rows)
-            if alone:
-                begin_again()
-            else:
-                self._run(connection, "ROLLBACK TO copying", None)
-        many = self._own.of_many(statement, rows)
-        sent()
 
         def write() -> int:
             if many is not None:
@@ -198,24 +220,6 @@ class PostgresEngine:
             return self._run_each(connection, statement, rows)
 
         return self._again(write, begin_again) if alone else write()
-
-    def _copied(self, connection: Connection, rows: list[Values], sent: Callable[[], None]) -> bool:
-        """Create documents in the fastest way there is. False if it is barred: one of them may have a row already."""
-        collection = rows[0][len(ALL_ROWS)]
-        present = self._run(connection, PRESENT_COLLECTION, (collection,)).fetchone()
-        if present is None:
-            return False
-        try:
-            with connection.cursor.copy(COPY) as copy:
-                ts = present[0] if isinstance(self.clock, ServerClock) else None
-                for start in range(0, len(rows), SENT_ROWS):
-                    copy.write(copy_lines(rows[start : start + SENT_ROWS], ts))
-                sent()
-        except (psycopg.errors.UniqueViolation, *RETRIED):
-            return False
-        except psycopg.Error as error:
-            raise self._translated(error, connection) from error
-        return True
 
     def all_indexes(self) -> dict[str, bool | None]:
         return dict(self.all(ALL_INDEXES, (documents.name, INDEXES_OF_COLLECTIONS)))
@@ -460,6 +464,10 @@ def _written(cursor: psycopg.Cursor[Row], ts: int) -> tuple[int, int]:
         return cursor.rowcount, ts
     row = cursor.fetchone()
     return (0, ts) if row is None else (cursor.rowcount, row[0])
+
+
+def _nothing() -> None:
+    """To be done meanwhile."""
 
 
 def _literal(sql: str) -> Prepared:

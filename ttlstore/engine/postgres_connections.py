@@ -50,22 +50,23 @@ class Connection:
 
     def alive(self) -> bool:
         """Whether the server is still there. Asks nobody: a server that closed a connection has said so by now."""
-        if not self._said_something():
+        if not self.await_server(0):
             return True
         try:
             self.raw.pgconn.consume_input()  # perhaps only a notice
         except psycopg.Error:
             return False
-        return not self._said_something()
+        return not self.await_server(0)
 
-    def _said_something(self) -> bool:
+    def await_server(self, seconds: float | None = None, *, to_write: bool = False) -> bool:
+        """Wait until the server has said something, or, `to_write`, until it takes more; tells whether it does."""
         socket = self.raw.pgconn.socket
         if not hasattr(select, "poll"):  # Windows
-            return bool(select.select([socket], [], [], 0)[0])
+            return any(select.select([socket], [socket] if to_write else [], [], seconds))
         # Not select(), which knows no more than a thousand open files.
         poll = select.poll()
-        poll.register(socket, select.POLLIN)
-        return bool(poll.poll(0))
+        poll.register(socket, select.POLLIN | select.POLLOUT if to_write else select.POLLIN)
+        return bool(poll.poll(None if seconds is None else seconds * 1000))
 
     def abandon(self) -> None:
         """In a forked child: leave the connection to the parent, without a word to the server."""
@@ -101,6 +102,7 @@ class Connections:
         self._local = threading.local()
         self._free: list[Connection] = []  # the last one given back is taken first: it is the warmest
         self._slots = threading.Semaphore(MAX_CONNECTIONS)
+        self._spare = threading.Semaphore(MAX_CONNECTIONS // 2)
         self._all: set[Connection] = set()
         self._pinned: set[Connection] = set()
 
@@ -165,6 +167,20 @@ class Connections:
                 self._pinned.discard(connection)
                 self._local.connection = outer
             self.give(connection)
+
+    @contextmanager
+    def using_another(self) -> Iterator[bool]:
+        """Whether a thread that keeps a connection may use others before it gives that back.
+
+        Half of them are for threads that keep none: if all kept one and waited for another, nobody would get any.
+        """
+        spare = self._spare
+        granted = spare.acquire(blocking=False)
+        try:
+            yield granted
+        finally:
+            if granted:
+                spare.release()
 
     def require_usable(self) -> None:
         if self._closed:

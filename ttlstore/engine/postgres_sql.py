@@ -33,38 +33,11 @@ from ttlstore.statements import (
 _NOW = "(SELECT floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint)"
 # A statement that has waited for a row looks at the row again, and at the clock: what it shows then counts.
 _NOW_HOLDING = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-_TS = "ceil(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-_LOW_BITS = 0xFFFFFFFF
+TS = "ceil(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+LOW_BITS = 0xFFFFFFFF
 
 _MANY = "written"  # the rows of a statement that writes many
 ALL_ROWS = tuple(f"all_{name}" for name in (*KEY, *CONTENT))  # its parameters: a list of values for each column
-
-
-COPY = "COPY documents (collection_id, id, partition, ttl, _ts, etag, size, checksum, body) FROM STDIN"
-# A collection that must not go meanwhile, and the time: COPY asks for neither.
-PRESENT_COLLECTION = f"SELECT {_TS} FROM collections WHERE id = %s AND name IS NOT NULL FOR KEY SHARE"
-
-
-_NULL = r"\N"
-_SPECIAL = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
-
-
-def copy_lines(rows: list[Values], ts: int | None) -> bytes:
-    """The rows of `Statements.create` as COPY takes them, written at this time, or each at its own."""
-    lines = []
-    for id, partition, ttl, own_ts, etag, size, checksum, body, collection, *_ in rows:
-        key = f"{id}\t{partition}"
-        if "\\" in key or not id.isprintable():  # a partition is JSON, as the body is
-            key = f"{id.translate(_SPECIAL)}\t{partition.translate(_SPECIAL)}"
-        if ts is None:
-            written, of_body = own_ts, checksum ^ (own_ts & _LOW_BITS)
-        else:
-            written, of_body = ts, checksum
-        of_json = body.replace("\\", r"\\")  # JSON has none of the other special characters
-        lines.append(
-            f"{collection}\t{key}\t{_NULL if ttl is None else ttl}\t{written}\t{etag}\t{size}\t{of_body}\t{of_json}\n"
-        )
-    return "".join(lines).encode()
 
 
 class _Compiler(PGCompiler_psycopg):
@@ -78,7 +51,7 @@ class _Compiler(PGCompiler_psycopg):
         if column is not documents.c.checksum or not options.get("within_columns_clause"):
             return text
         name = "" if options.get("within_label_clause") else " AS checksum"
-        return f"({text} # (documents._ts & {_LOW_BITS})){name}"
+        return f"({text} # (documents._ts & {LOW_BITS})){name}"
 
     def visit_in_op_binary(self, binary: Any, operator: Any, **options: Any) -> str:
         """An array is made once; a query after IN might be run again for every row, and lock more rows each time."""
@@ -88,7 +61,7 @@ class _Compiler(PGCompiler_psycopg):
 
 class _ServerClockCompiler(_Compiler):
     def visit_bindparam(self, bindparam: Any, *args: Any, **options: Any) -> str:
-        said = {"now": _NOW, "now_holding": _NOW_HOLDING, "new_ts": _TS}.get(bindparam.key)
+        said = {"now": _NOW, "now_holding": _NOW_HOLDING, "new_ts": TS}.get(bindparam.key)
         if said is not None:
             return said
         text: str = super().visit_bindparam(bindparam, *args, **options)  # type: ignore[no-untyped-call]  # SQLAlchemy's
@@ -96,7 +69,7 @@ class _ServerClockCompiler(_Compiler):
 
     def visit_column(self, column: Any, *args: Any, **options: Any) -> str:
         if column.key == "ts" and getattr(column.table, "name", None) in ("excluded", _MANY):
-            return _TS  # once the row is held, not when it was proposed
+            return TS  # once the row is held, not when it was proposed
         return super().visit_column(column, *args, **options)
 
 
@@ -161,12 +134,12 @@ def _without_time(prepared: Prepared, names: tuple[str, ...]) -> Prepared:
         ts, checksum = names.index("new_ts"), names.index("new_checksum")
 
         def of_body(values: Values) -> Any:
-            return values[checksum] ^ (values[ts] & _LOW_BITS)
+            return values[checksum] ^ (values[ts] & LOW_BITS)
     elif "all_checksum" in names:
         ts, checksum = names.index("all_ts"), names.index("all_checksum")
 
         def of_body(values: Values) -> Any:
-            return tuple([one ^ (time & _LOW_BITS) for one, time in zip(values[checksum], values[ts], strict=True)])
+            return tuple([one ^ (time & LOW_BITS) for one, time in zip(values[checksum], values[ts], strict=True)])
     else:
         return prepared
 

@@ -42,11 +42,15 @@ class _AllTexts(Dumper):
     oid = _TEXTS
 
     def dump(self, obj: Texts) -> bytes:
-        parts = [_HEADER.pack(1, 0, _TEXT, len(obj), 1)]
-        for text in obj:
-            encoded = text.encode()
-            parts += (_LENGTH(len(encoded)), encoded)
-        return b"".join(parts)
+        return dump_texts(obj)
+
+
+def dump_texts(texts: Texts) -> bytes:
+    parts = [_HEADER.pack(1, 0, _TEXT, len(texts), 1)]
+    for text in texts:
+        encoded = text.encode()
+        parts += (_LENGTH(len(encoded)), encoded)
+    return b"".join(parts)
 
 
 def integers(numbers: tuple[int | None, ...]) -> str:

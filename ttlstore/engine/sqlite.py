@@ -13,7 +13,7 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
-from ttlstore.engine import Durability, Progress, Row, Settings, Space, sqlite_connections
+from ttlstore.engine import Durability, Progress, Row, Settings, Space, all_or_none, sqlite_connections
 from ttlstore.engine.json import Json
 from ttlstore.engine.sqlite_connections import Connection, Connections
 from ttlstore.engine.sqlite_file import APPLICATION_ID, inspect_file
@@ -78,7 +78,6 @@ class SqliteEngine:
         self.name = path or ":memory:"
         self.description = f"SQLite {sqlite3.sqlite_version}"
         self.dialect = "sqlite"
-        self.distant = False
         self.script_begins: tuple[str, ...] = NEW_STORE if path is None else ()
         self.statements = _statements()
         self.prepare = prepare
@@ -196,7 +195,12 @@ class SqliteEngine:
     def change(self, statement: Prepared, values: Values) -> int:
         return self.change_many(statement, [values])
 
-    def change_many(self, statement: Prepared, rows: list[Values], sent: Callable[[], None] = lambda: None) -> int:
+    def write_all(
+        self, statement: Prepared, count: int, rows: Callable[[], Iterator[Values]], meanwhile: Callable[[], None]
+    ) -> bool:
+        return all_or_none(self, statement, count, rows)
+
+    def change_many(self, statement: Prepared, rows: list[Values]) -> int:
         connection = self._connections.mine()
         try:
             with connection.lock:
