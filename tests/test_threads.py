@@ -207,6 +207,20 @@ def test_threads_that_end_give_their_connections_back(file_store: Store, path: P
     assert open_files(path) == 0
 
 
+def test_closing_does_not_wait_for_a_reader_that_left_off_in_the_middle(target: str) -> None:
+    store = ttlstore.open(target, vacuum=False, busy_timeout=3600)
+    numbers = store.create_collection("numbers")
+    numbers.create_many({"id": str(number)} for number in range(1000))
+    reading = numbers.snapshot()
+    assert next(reading)["id"] == "0"
+    with ThreadPoolExecutor(1) as pool:
+        closed = pool.submit(store.close)
+        try:
+            closed.result(timeout=30)
+        finally:
+            del reading  # or what waits for it would not end
+
+
 def test_closing_while_other_threads_work_gives_store_closed_and_nothing_worse(target: str) -> None:
     for round in range(5):
         store = ttlstore.open(target)

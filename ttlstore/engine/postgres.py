@@ -122,7 +122,8 @@ class PostgresEngine:
             # more it is run again, as one that is not, and never with a cursor of the server's: five trips to it.
             rows = self._rows(connection, statement.sql, arranged, planned_by, FEW_ROWS + 1)
             if len(rows) > FEW_ROWS:
-                yield from connection.cursor.stream(statement.sql, arranged, size=STREAMED_ROWS)
+                with self._connections.unhurried(connection):
+                    yield from connection.cursor.stream(statement.sql, arranged, size=STREAMED_ROWS)
                 return
         except psycopg.Error as error:
             raise self._translated(error, connection) from error
