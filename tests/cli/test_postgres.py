@@ -3,8 +3,15 @@
 import json
 from pathlib import Path
 
+import psycopg
+import pytest
+
+import ttlstore
 from tests.cli.conftest import Run, named
 from tests.kinds import on_postgres
+from tests.postgres import Server
+from tests.test_postgres import waiting
+from ttlstore.engine.postgres_address import Address
 from ttlstore.testing import FakeClock
 
 pytestmark = on_postgres
@@ -44,3 +51,19 @@ def test_no_command_that_succeeds_shows_the_password(db: str, run: Run, clock: F
     assert shown == f"no collections in {named(db)}\n"
     for command in (("current",), ("upgrade",), ("upgrade", "--sql"), ("downgrade", "base", "--yes")):
         assert "hunter2" not in run("migrate", command[0], secret, *command[1:]).output
+
+
+@pytest.mark.parametrize("command", ["add", "remove"])
+def test_others_write_while_a_command_makes_or_removes_an_index(
+    db: str, run: Run, postgres: Server, command: str
+) -> None:
+    if command == "remove":
+        run("index", "add", db, "carts", "/n")
+    with ttlstore.open(db, vacuum=False, busy_timeout=1) as store, psycopg.connect(postgres.url) as writer:
+        # Whose transaction the index has to wait for.
+        writer.execute(f"LOCK {Address.parse(db).schema}.documents IN ROW EXCLUSIVE MODE")
+        with waiting(postgres, lambda: run("index", command, db, "carts", "/n")) as done:
+            store.collection("carts").create({"id": "meanwhile", "n": 1})
+            writer.rollback()
+            assert "'carts': indexing consistent" in done.result().stdout
+        assert store.collection("carts").indexing.paths == (("/n",) if command == "add" else ())
