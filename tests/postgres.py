@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 
 import ttlstore
-from ttlstore.schema import INDEXES_OF_COLLECTIONS
+from ttlstore.schema import HEAD, INDEXES_OF_COLLECTIONS
 
 SERVER, PROGRAMS = "TTLSTORE_TEST_POSTGRES", "TTLSTORE_TEST_POSTGRES_BIN"
 PATIENCE_MILLISECONDS = 2000  # with a test that left something locked
@@ -100,6 +100,7 @@ class Server:
             kind, name = each.split()
             self.admin.execute(f"DROP {kind} {schema}.{name}")
         self.admin.execute(f"TRUNCATE {schema}.documents, {schema}.collections")
+        self.admin.execute(f"UPDATE {schema}.alembic_version SET version_num = %s", (HEAD,))  # of any that was made up
 
     def close(self) -> None:
         for name in self._made:

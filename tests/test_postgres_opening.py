@@ -134,10 +134,21 @@ def test_a_database_in_another_encoding_is_refused(postgres: Server) -> None:
 
 def test_a_store_that_is_not_there_is_not_made_without_migrating(postgres: Server) -> None:
     url = postgres.store_url(postgres.new_schema())
-    with pytest.raises(SchemaOutdated, match="has schema none"):
+    with pytest.raises(CannotOpen, match=r"there is no store at .*: make one with "):
         ttlstore.open(url, migrate=False)
-    with pytest.raises(SchemaOutdated, match="has schema none"):
+    with pytest.raises(CannotOpen, match="there is no store at "):
         ttlstore.open(url, read_only=True)
+    ttlstore.open(url, vacuum=False).close()
+    ttlstore.open(url, migrate=False, vacuum=False).close()
+
+
+def test_a_schema_without_a_store_is_not_filled_without_migrating(postgres: Server) -> None:
+    schema = postgres.new_schema()
+    postgres.admin.execute(f"CREATE SCHEMA {schema}")
+    with pytest.raises(SchemaOutdated, match="has schema none"):
+        ttlstore.open(postgres.store_url(schema), migrate=False)
+    with pytest.raises(SchemaOutdated, match="has schema none"):
+        ttlstore.open(postgres.store_url(schema), read_only=True)
 
 
 def test_stores_in_two_schemas_know_nothing_of_each_other(postgres: Server) -> None:

@@ -14,7 +14,16 @@ import pytest
 
 import ttlstore
 from tests.kinds import on_sqlite
-from ttlstore import Collection, DocumentExists, DocumentNotFound, PreconditionFailed, Store, StoreBusy, StoreClosed
+from ttlstore import (
+    Collection,
+    DocumentExists,
+    DocumentNotFound,
+    IndexingPolicy,
+    PreconditionFailed,
+    Store,
+    StoreBusy,
+    StoreClosed,
+)
 from ttlstore.testing import FakeClock
 
 THREADS = 8
@@ -205,6 +214,29 @@ def test_threads_that_end_give_their_connections_back(file_store: Store, path: P
     assert open_files(path) <= before + THREADS, "SQLite keeps one for each that were open at once, to use it again"
     file_store.close()
     assert open_files(path) == 0
+
+
+def test_indexes_that_are_added_at_once_are_all_there(store: Store, archive: Collection) -> None:
+    def add(number: int) -> None:
+        archive.configure(indexing=lambda policy: IndexingPolicy(policy.mode, (*policy.paths, f"/p{number}")))
+
+    assert together(add) == [None] * THREADS
+    assert sorted(map(str, archive.indexing.paths)) == [f"/p{number}" for number in range(THREADS)]
+    assert store.check() == []
+
+
+def test_closing_does_not_wait_for_a_reader_that_left_off_in_the_middle(target: str) -> None:
+    store = ttlstore.open(target, vacuum=False, busy_timeout=3600)
+    numbers = store.create_collection("numbers")
+    numbers.create_many({"id": str(number)} for number in range(1000))
+    reading = numbers.snapshot()
+    assert next(reading)["id"] == "0"
+    with ThreadPoolExecutor(1) as pool:
+        closed = pool.submit(store.close)
+        try:
+            closed.result(timeout=30)
+        finally:
+            del reading  # or what waits for it would not end
 
 
 def test_closing_while_other_threads_work_gives_store_closed_and_nothing_worse(target: str) -> None:

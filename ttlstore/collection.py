@@ -94,9 +94,11 @@ class Collection:
         self,
         *,
         default_ttl: int | timedelta | Unset | None = UNSET,
-        indexing: IndexingPolicy | str | Unset = UNSET,
+        indexing: IndexingPolicy | str | Callable[[IndexingPolicy], IndexingPolicy] | Unset = UNSET,
     ) -> None:
         """Change the settings that are passed. A new `default_ttl` holds at once, for every document that inherits it.
+
+        `indexing` may be a function that makes the new policy of the present one, which nobody changes meanwhile.
 
         Raises InvalidTtl or InvalidCollection.
         """
@@ -104,19 +106,27 @@ class Collection:
         if indexing is UNSET:
             self._change_settings(new_ttl, UNSET)
         else:
-            self._change_indexes(new_ttl, IndexingPolicy.of(indexing))
+            self._change_indexes(new_ttl, indexing)
         if self._background:
             self._background.wake()
 
-    def _change_indexes(self, default_ttl: int | Unset | None, indexing: IndexingPolicy) -> None:
+    def _change_indexes(
+        self,
+        default_ttl: int | Unset | None,
+        new: IndexingPolicy | str | Callable[[IndexingPolicy], IndexingPolicy],
+    ) -> None:
         engine, id = self._engine, self._id
+        if not callable(new):
+            new = IndexingPolicy.of(new)  # before anyone waits: it may be wrong
         with engine.defining() as define:
             if define is None:
                 with engine.writing():
+                    indexing = new(self.indexing) if callable(new) else new
                     self._change_settings(default_ttl, indexing)
                     indexes.remove_others(engine, engine.define, id, indexing)
                     indexes.make(engine, engine.define, id, indexing)
                 return
+            indexing = new(self.indexing) if callable(new) else new
             # Before the settings, so that a failure leaves them as they are: but only if they can be so at all.
             check_ttl_and_indexing(self.default_ttl if default_ttl is UNSET else default_ttl, indexing)
             indexes.make(engine, define, id, indexing)

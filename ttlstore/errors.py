@@ -1,5 +1,7 @@
 """Every error a user can meet. All share one base, and have the built-in parent that fits."""
 
+import shlex
+
 
 def shown(value: object) -> str:
     """A value for a message: short, and whatever it is (the repr of an integer of 5,000 digits raises)."""
@@ -8,6 +10,12 @@ def shown(value: object) -> str:
     except Exception:
         return f"a {type(value).__name__}"
     return text if len(text) <= 80 else f"{text[:77]}…"
+
+
+def command(words: str, store: str) -> str:
+    """A command on a store for a message, as a shell would take it: a URL may have a `&` in it."""
+    line = f"ttlstore {words} {shlex.quote(store)}"
+    return f'"{line}"' if "'" in line else f"'{line}'"
 
 
 class TtlStoreError(Exception):

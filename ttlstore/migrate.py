@@ -12,7 +12,7 @@ import sqlalchemy
 
 from ttlstore import engine as engines
 from ttlstore.engine import Engine
-from ttlstore.errors import RevisionNotFound, SchemaOutdated, SchemaTooNew, shown
+from ttlstore.errors import RevisionNotFound, SchemaOutdated, SchemaTooNew, command, shown
 from ttlstore.schema import HEAD
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def ensure_schema(engine: Engine, *, migrate: bool) -> None:
     if not migrate:
         raise SchemaOutdated(
             f"{engine.name} has schema {revision or 'none'} and this version of ttlstore needs {HEAD}: run "
-            f"'ttlstore migrate upgrade {engine.name}'"
+            f"{command('migrate upgrade', engine.name)}"
         )
     upgrade(engine)
 
@@ -150,8 +150,10 @@ def script(target: str, revision: str, *, direction: Direction) -> str:
     from alembic import command
 
     _check_revision(revision)
-    is_new = direction == "upgrade" and "://" not in target and not os.path.lexists(target)
-    with _connected(":memory:" if is_new else target, create=False) as engine:
+    upgrading = direction == "upgrade"
+    is_new = upgrading and "://" not in target and not os.path.lexists(target)
+    # Of a store on a server, connecting makes nothing.
+    with _connected(":memory:" if is_new else target, create=upgrading and engines.on_a_server(target)) as engine:
         _check_direction(engine, revision, direction)
         present = engine.revision() or "base"
         alembic = config()

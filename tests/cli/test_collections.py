@@ -3,7 +3,7 @@ import io
 import json
 
 import ttlstore
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, named
 
 
 def test_collections_says_the_settings_in_words(db: str, run: Run) -> None:
@@ -38,11 +38,12 @@ def test_no_collections_is_an_empty_list_for_programs_and_a_word_for_people(db: 
     run("drop", db, "carts", "--yes")
     assert json.loads(run("collections", db, "--format", "json").stdout) == []
     listed = run("collections", db)
-    assert (listed.stdout, listed.stderr) == ("", "no collections in app.db\n")
+    assert (listed.stdout, listed.stderr) == ("", f"no collections in {named(db)}\n")
 
 
 def test_create_of_a_collection_that_is_there_is_refused(db: str, run: Run) -> None:
-    assert run("create", db, "carts", code=1).stderr == "Error: there is a collection 'carts' in app.db already\n"
+    refused = run("create", db, "carts", code=1).stderr
+    assert refused == f"Error: there is a collection 'carts' in {named(db)} already\n"
 
 
 def test_a_life_of_no_time_is_no_setting(db: str, run: Run) -> None:

@@ -5,12 +5,14 @@ import os
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, named
+from tests.kinds import on_a_file, on_postgres
 from ttlstore import copying
 from ttlstore.engine import Progress
 from ttlstore.testing import FakeClock
 
 
+@on_a_file
 def test_a_store_moves_to_postgresql_and_back_with_the_life_of_its_documents(
     db: str, postgres_url: str, run: Run, clock: FakeClock
 ) -> None:
@@ -36,7 +38,23 @@ def test_an_interrupted_copy_says_that_it_can_go_on(db: str, run: Run, monkeypat
     assert "3 documents in the target; start it again" in run("copy", db, "copy.db", code=130).stderr
 
 
+@on_a_file
 @pytest.mark.parametrize("target", ["app.db", "./app.db", "sqlite:///app.db", "link.db"])
 def test_a_store_is_not_copied_onto_itself(db: str, run: Run, target: str) -> None:
     os.symlink(db, "link.db")
     assert "is the store itself: name another place" in run("copy", db, target, code=1).stderr
+
+
+@on_postgres
+def test_a_store_on_a_server_is_not_copied_onto_itself(db: str, run: Run) -> None:
+    refused = run("copy", db, db, code=1).stderr
+    assert refused == f"Error: {named(db)} is the store itself: name another place to copy it to\n"
+
+
+def test_a_store_is_copied_to_another_of_its_kind(db: str, elsewhere: str, run: Run, clock: FakeClock) -> None:
+    run("put", db, "carts", '{"id": "a"}')
+    clock.advance(600)
+    assert "copied 1 document in 1 collection, 1 of them new" in run("copy", db, elsewhere).stdout
+    assert run("get", elsewhere, "carts", "a").stdout == run("get", db, "carts", "a").stdout
+    clock.advance(3000)
+    run("get", elsewhere, "carts", "a", code=1)

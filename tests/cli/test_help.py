@@ -116,10 +116,10 @@ def test_commands_and_options_are_completed() -> None:
     assert completed("ls", "app.db", "carts", "--part") == ["--partition"]
 
 
-def test_names_of_collections_are_completed(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_of_collections_are_completed(db: str, elsewhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert completed("ls", db, "ca") == ["carts"]
     assert completed("ls", db, "x") == []
-    assert completed("ls", "typo.db", "ca") == []
+    assert completed("ls", elsewhere, "ca") == []
     monkeypatch.setenv("TTLSTORE_DB", db)
     assert completed("ls", "ca") == ["carts"]
 
@@ -151,7 +151,10 @@ SECRET = "postgresql://someone:hunter2@127.0.0.1:1/app"
 @pytest.mark.parametrize(
     "path", [path for path, command in commands() if not isinstance(command, click.Group)], ids=" ".join
 )
-def test_a_password_in_a_url_is_never_shown(path: tuple[str, ...], run: Run, db: str) -> None:
+def test_a_password_in_a_url_is_never_shown(
+    path: tuple[str, ...], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     _, command = next(each for each in commands() if each[0] == path)
     names = [param.name for param in command.params if isinstance(param, click.Argument) and param.required]
     if "db" not in names:

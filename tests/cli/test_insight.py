@@ -3,13 +3,12 @@
 import csv
 import io
 import json
-import sqlite3
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import ByHand, Run, named
 from ttlstore.schema import HEAD
 from ttlstore.testing import FakeClock
 
@@ -28,10 +27,17 @@ def filled(db: str, run: Run, clock: FakeClock) -> str:
     return db
 
 
-def test_info_says_what_a_store_is(filled: str, run: Run) -> None:
+ENGINE = {
+    "file": "SELECT 'SQLite ' || sqlite_version()",
+    "postgres": "SELECT 'PostgreSQL ' || current_setting('server_version')",
+}
+SIZE = "SELECT pg_total_relation_size('documents') + pg_total_relation_size('collections')"
+
+
+def test_info_says_what_a_store_is(kind: str, filled: str, run: Run, by_hand: ByHand) -> None:
     shown = facts(run("info", filled).stdout)
-    assert shown["store"] == "app.db"
-    assert shown["engine"] == f"SQLite {sqlite3.sqlite_version}"
+    assert shown["store"] == named(filled)
+    assert [(shown["engine"],)] == by_hand(filled, ENGINE[kind])
     assert shown["schema"] == HEAD
     assert shown["collections"] == "1"
     assert shown["live"] == "2 documents"
@@ -41,16 +47,23 @@ def test_info_says_what_a_store_is(filled: str, run: Run) -> None:
     assert facts(run("info", filled).stdout)["vacuum"] == "up to date"
 
 
+def test_the_lag_begins_with_the_moment_of_expiry(db: str, run: Run, clock: FakeClock) -> None:
+    run("put", db, "carts", '{"id": "a"}')
+    clock.advance(3600)
+    info = json.loads(run("info", db, "--format", "json").stdout)
+    assert (info["live_documents"], info["waiting_documents"], info["lag_seconds"]) == (0, 1, 0)
+
+
 def test_info_tells_of_the_rows_of_dropped_collections(filled: str, run: Run) -> None:
     run("vacuum", filled)
     run("drop", filled, "carts", "--yes")
     assert facts(run("info", filled).stdout)["vacuum"] == "2 documents to delete: see ttlstore vacuum --help"
 
 
-def test_info_for_programs_is_one_record(filled: str, run: Run) -> None:
+def test_info_for_programs_is_one_record(kind: str, filled: str, run: Run, by_hand: ByHand) -> None:
     info = json.loads(run("info", filled, "--format", "json").stdout)
-    assert (info["store"], info["live_documents"], info["waiting_documents"]) == ("app.db", 2, 1)
-    assert info["file_bytes"] == Path("app.db").stat().st_size
+    assert (info["store"], info["live_documents"], info["waiting_documents"]) == (named(filled), 2, 1)
+    assert info["file_bytes"] == (Path(filled).stat().st_size if kind == "file" else by_hand(filled, SIZE)[0][0])
     assert json.loads(run("info", filled, "--format", "jsonl").stdout) == info
     (row,) = csv.DictReader(io.StringIO(run("info", filled, "--format", "csv").stdout))
     assert row["engine"] == info["engine"]

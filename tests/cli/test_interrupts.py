@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Run
+from tests.kinds import on_a_file
 from ttlstore import Collection, Store
 from ttlstore.cli.asking import confirm
 
@@ -56,7 +57,6 @@ def interrupt(*_: Any, **__: Any) -> Iterator[Any]:
     ("verb", "command", "told"),
     [
         (Store.check, ("check",), "interrupted: the check is not complete, and nothing was changed"),
-        (Store.backup, ("backup", "copy.db"), "interrupted: copy.db was not written"),
         (Store.vacuum, ("vacuum",), "interrupted: 0 expired documents deleted; the rest can wait"),
         (
             Collection.snapshot,
@@ -71,6 +71,17 @@ def interrupt(*_: Any, **__: Any) -> Iterator[Any]:
     ids=lambda part: part[0] if isinstance(part, tuple) else "",
 )
 def test_a_command_that_is_interrupted_says_what_was_done(
+    db: str, run: Run, monkeypatch: pytest.MonkeyPatch, verb: Any, command: tuple[str, ...], told: str
+) -> None:
+    is_interrupted(db, run, monkeypatch, verb, command, told)
+
+
+@on_a_file
+def test_a_backup_that_is_interrupted_says_what_was_done(db: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_interrupted(db, run, monkeypatch, Store.backup, ("backup", "copy.db"), "interrupted: copy.db was not written")
+
+
+def is_interrupted(
     db: str, run: Run, monkeypatch: pytest.MonkeyPatch, verb: Any, command: tuple[str, ...], told: str
 ) -> None:
     owner = Store if verb.__qualname__.startswith("Store.") else Collection

@@ -3,7 +3,7 @@ import json
 import pytest
 
 import ttlstore
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, named
 
 
 @pytest.fixture
@@ -64,7 +64,8 @@ def test_what_a_document_contains_cannot_control_the_terminal(db: str, run: Run)
 
 
 def test_a_collection_that_is_not_there_is_answered_with_those_that_are(db: str, run: Run) -> None:
-    assert run("ls", db, "cart", code=1).stderr == "Error: there is no collection 'cart' in app.db: it has 'carts'\n"
+    refused = f"Error: there is no collection 'cart' in {named(db)}"
+    assert run("ls", db, "cart", code=1).stderr == f"{refused}: it has 'carts'\n"
     for number in range(10):
         run("create", db, f"c{number}")
-    assert run("ls", db, "cart", code=1).stderr == "Error: there is no collection 'cart' in app.db\n"
+    assert run("ls", db, "cart", code=1).stderr == f"{refused}\n"

@@ -1,7 +1,6 @@
-import sqlite3
-from pathlib import Path
+from collections.abc import Callable
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import ByHand, Run, named
 from ttlstore.schema import HEAD
 
 
@@ -16,9 +15,9 @@ def test_migrate_history_begins_with_the_newest(db: str, run: Run) -> None:
 
 
 def test_migrate_goes_down_and_up_again(db: str, run: Run) -> None:
-    assert run("migrate", "downgrade", db, "base", "--yes").stdout == f"app.db: {HEAD} (head) -> base\n"
-    assert run("migrate", "upgrade", db).stdout == f"app.db: base -> {HEAD} (head)\n"
-    assert run("check", db).stdout == "app.db is sound\n"
+    assert run("migrate", "downgrade", db, "base", "--yes").stdout == f"{named(db)}: {HEAD} (head) -> base\n"
+    assert run("migrate", "upgrade", db).stdout == f"{named(db)}: base -> {HEAD} (head)\n"
+    assert run("check", db).stdout == f"{named(db)} is sound\n"
 
 
 def test_migrate_downgrade_asks_first(db: str, run: Run) -> None:
@@ -33,39 +32,33 @@ def test_migrate_to_an_unknown_revision_is_refused_by_its_name(db: str, run: Run
         assert refused.stderr.startswith("Error: there is no revision '9999': it is head, base or one of ")
 
 
-def test_migrate_leaves_a_store_of_a_newer_version_alone(db: str, run: Run) -> None:
-    newer = sqlite3.connect(db, isolation_level=None)
-    newer.execute("UPDATE alembic_version SET version_num = 'f00d'")
-    newer.close()
+def test_migrate_leaves_a_store_of_a_newer_version_alone(db: str, run: Run, by_hand: ByHand) -> None:
+    by_hand(db, "UPDATE alembic_version SET version_num = 'f00d'")
     for command in (("upgrade",), ("upgrade", "--sql"), ("downgrade", "--yes")):
         refused = run("migrate", *command, db, "base", code=1)
         assert "written by a newer version of ttlstore" in refused.stderr
     assert run("migrate", "current", db).stdout == "f00d\n"
 
 
-def test_the_sql_of_a_migration_does_what_the_migration_does(db: str, run: Run) -> None:
-    def schema() -> list[tuple[str, ...]]:
-        raw = sqlite3.connect(db, isolation_level=None)
-        try:
-            return raw.execute("SELECT type, name, tbl_name FROM sqlite_master ORDER BY name").fetchall()
-        finally:
-            raw.close()
+CATALOGUE = {
+    "file": "SELECT type, name, tbl_name FROM sqlite_master ORDER BY name",
+    "postgres": "SELECT relkind::text, relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace "
+    "ORDER BY relname",
+}
 
-    def run_script(script: str) -> None:
-        raw = sqlite3.connect(db, isolation_level=None)
-        raw.executescript(script)
-        raw.close()
 
-    migrated = schema()
-    run_script(run("migrate", "downgrade", db, "base", "--sql").stdout)
+def test_the_sql_of_a_migration_does_what_the_migration_does(kind: str, db: str, run: Run, by_hand: ByHand) -> None:
+    migrated = by_hand(db, CATALOGUE[kind])
+    by_hand(db, run("migrate", "downgrade", db, "base", "--sql").stdout)
     assert run("migrate", "current", db).stdout == "base\n"
-    run_script(
+    by_hand(
+        db,
         run("migrate", "upgrade", db, "--sql").stdout.replace(
             "CREATE TABLE alembic_version", "CREATE TABLE IF NOT EXISTS alembic_version"
-        )
+        ),
     )
-    assert schema() == migrated
-    assert run("check", db).stdout == "app.db is sound\n"
+    assert by_hand(db, CATALOGUE[kind]) == migrated
+    assert run("check", db).stdout == f"{named(db)} is sound\n"
 
 
 def test_sql_changes_nothing(db: str, run: Run) -> None:
@@ -76,23 +69,23 @@ def test_sql_changes_nothing(db: str, run: Run) -> None:
 
 
 def test_a_migration_that_changes_nothing_says_so(db: str, run: Run) -> None:
-    assert run("migrate", "upgrade", db).stdout == f"app.db is at {HEAD} (head) already\n"
-    assert run("migrate", "downgrade", db, "head", "--yes").stdout == f"app.db is at {HEAD} (head) already\n"
+    assert run("migrate", "upgrade", db).stdout == f"{named(db)} is at {HEAD} (head) already\n"
+    assert run("migrate", "downgrade", db, "head", "--yes").stdout == f"{named(db)} is at {HEAD} (head) already\n"
 
 
 def test_a_migration_in_the_wrong_direction_is_refused(db: str, run: Run) -> None:
     refused = run("migrate", "upgrade", db, "base", code=1).stderr
-    assert refused == f"Error: no way up leads from {HEAD}, where app.db stands, to base: downgrade it instead\n"
+    assert refused == f"Error: no way up leads from {HEAD}, where {named(db)} stands, to base: downgrade it instead\n"
     run("migrate", "downgrade", db, "base", "--yes")
     refused = run("migrate", "downgrade", db, "0001", code=1).stderr  # before it asks
-    assert refused == "Error: no way down leads from base, where app.db stands, to 0001: upgrade it instead\n"
+    assert refused == f"Error: no way down leads from base, where {named(db)} stands, to 0001: upgrade it instead\n"
 
 
-def test_the_sql_for_a_store_that_is_not_there_makes_one(db: str, run: Run) -> None:
-    script = run("migrate", "upgrade", "new.db", "--sql").stdout
-    assert not Path("new.db").exists()
-    by_hand = sqlite3.connect("new.db", isolation_level=None)
-    by_hand.executescript(script)
-    by_hand.close()
-    assert run("migrate", "current", "new.db").stdout == f"{HEAD} (head)\n"
-    assert run("check", "new.db").stdout == "new.db is sound\n"
+def test_the_sql_for_a_store_that_is_not_there_makes_one(
+    elsewhere: str, run: Run, by_hand: ByHand, is_made: Callable[[str], bool]
+) -> None:
+    script = run("migrate", "upgrade", elsewhere, "--sql").stdout
+    assert not is_made(elsewhere)
+    by_hand(elsewhere, script)
+    assert run("migrate", "current", elsewhere).stdout == f"{HEAD} (head)\n"
+    assert run("check", elsewhere).stdout == f"{named(elsewhere)} is sound\n"

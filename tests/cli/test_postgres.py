@@ -1,37 +1,68 @@
-"""The same commands on a server."""
+"""What the commands do on a server alone. All the rest of these tests run there too."""
 
 import json
 from pathlib import Path
 
-from tests.cli.conftest import Run
+import psycopg
+import pytest
+
+import ttlstore
+from tests.cli.conftest import Run, named
+from tests.kinds import on_postgres
+from tests.postgres import Server, waiting
+from ttlstore.engine.postgres_address import Address
 from ttlstore.testing import FakeClock
 
+pytestmark = on_postgres
 
-def test_every_kind_of_command_works_on_postgresql(postgres_url: str, db: str, run: Run, clock: FakeClock) -> None:
-    assert "is up to date" in run("init", postgres_url).stdout
-    run("create", postgres_url, "carts", "--ttl", "1h")
-    run("import", postgres_url, "carts", stdin='{"id": "a", "n": 1}\n{"id": "b", "n": 2, "ttl": 60}\n')
-    assert json.loads(run("get", postgres_url, "carts", "a").stdout)["n"] == 1
-    run("index", "add", postgres_url, "carts", "/n")
-    assert "hides 0 documents" in run("ttl", postgres_url, "carts", "2h", "--yes").stderr
-    found = run(
-        "query", postgres_url, "carts", "SELECT VALUE c.id FROM c WHERE c.n = @n", "--param", "n=2", "--format", "json"
-    )
-    assert json.loads(found.stdout) == ["b"]
-    clock.advance(60)
-    assert [line.split()[0] for line in run("ls", postgres_url, "carts").stdout.splitlines()[2:]] == ["a"]
-    assert "'b'" in run("recover", postgres_url, "carts", "b").stdout
-    clock.advance(60)
-    info = json.loads(run("info", postgres_url, "--format", "json").stdout)
-    assert info["engine"].startswith("PostgreSQL ")
-    assert (info["live_documents"], info["waiting_documents"], info["lag_seconds"]) == (1, 1, 0)
-    assert json.loads(run("stats", postgres_url, "--at", "+2h", "--format", "json").stdout)["live_documents"] == 0
-    assert run("vacuum", postgres_url).stdout.startswith("deleted 1 expired document in ")
-    assert run("check", postgres_url).stdout.endswith(" is sound\n")
-    run("export", postgres_url, "carts", "carts.jsonl")
-    run("import", db, "carts", "carts.jsonl")
-    assert json.loads(run("get", db, "carts", "a").stdout)["n"] == 1
-    assert "pg_dump" in run("backup", postgres_url, "copy.db", code=1).stderr
+
+def test_a_backup_is_left_to_the_tools_of_the_server(db: str, run: Run) -> None:
+    assert "pg_dump" in run("backup", db, "copy.db", code=1).stderr
     assert not Path("copy.db").exists()
-    assert run("migrate", "current", postgres_url).stdout.endswith("(head)\n")
-    run("drop", postgres_url, "carts", "--yes")
+
+
+def test_what_is_exported_from_a_server_can_be_imported_into_a_file(db: str, run: Run) -> None:
+    run("import", db, "carts", stdin='{"id": "a", "n": 1}\n')
+    run("export", db, "carts", "carts.jsonl")
+    run("init", "app.db")
+    run("create", "app.db", "carts")
+    run("import", "app.db", "carts", "carts.jsonl")
+    assert json.loads(run("get", "app.db", "carts", "a").stdout)["n"] == 1
+
+
+def test_no_command_that_succeeds_shows_the_password(db: str, run: Run, clock: FakeClock) -> None:
+    secret = f"{db}&password=hunter2"
+    for command in (
+        ("init",),
+        ("info",),
+        ("create", "notes"),
+        ("collections",),
+        ("stats",),
+        ("check",),
+        ("vacuum",),
+        ("vacuum", "--watch", "--max-seconds", "0.01"),
+        ("drop", "carts", "--yes"),
+        ("drop", "notes", "--yes"),
+        ("collections",),
+    ):
+        shown = run(command[0], secret, *command[1:]).output
+        assert "hunter2" not in shown
+    assert shown == f"no collections in {named(db)}\n"
+    for command in (("current",), ("upgrade",), ("upgrade", "--sql"), ("downgrade", "base", "--yes")):
+        assert "hunter2" not in run("migrate", command[0], secret, *command[1:]).output
+
+
+@pytest.mark.parametrize("command", ["add", "remove"])
+def test_others_write_while_a_command_makes_or_removes_an_index(
+    db: str, run: Run, postgres: Server, command: str
+) -> None:
+    if command == "remove":
+        run("index", "add", db, "carts", "/n")
+    with ttlstore.open(db, vacuum=False, busy_timeout=1) as store, psycopg.connect(postgres.url) as writer:
+        # Whose transaction the index has to wait for.
+        writer.execute(f"LOCK {Address.parse(db).schema}.documents IN ROW EXCLUSIVE MODE")
+        with waiting(postgres, lambda: run("index", command, db, "carts", "/n")) as done:
+            store.collection("carts").create({"id": "meanwhile", "n": 1})
+            writer.rollback()
+            assert "'carts': indexing consistent" in done.result().stdout
+        assert store.collection("carts").indexing.paths == (("/n",) if command == "add" else ())

@@ -1,12 +1,14 @@
 """The shell for queries, on a terminal."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 import ttlstore
 from tests.cli.terminal import Terminal
+from tests.postgres import Server
 from ttlstore.cli.shell import history_file, is_complete
 
 # As where the extra `shell` is not installed.
@@ -19,12 +21,17 @@ def program(request: pytest.FixtureRequest) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("shell") / "app.db"
-    with ttlstore.open(path) as store:
-        carts = store.create_collection("carts", default_ttl=3600)
-        carts.create_many({"id": f"c{n}", "total": n, "my note": None} for n in range(3))
-    return str(path)
+def filled(kind: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[str]:
+    with ExitStack() as places:
+        if kind == "file":
+            target = str(tmp_path_factory.mktemp("shell") / "app.db")
+        else:
+            postgres: Server = request.getfixturevalue("postgres")
+            target = postgres.store_url(places.enter_context(postgres.schema()))
+        with ttlstore.open(target) as store:
+            carts = store.create_collection("carts", default_ttl=3600)
+            carts.create_many({"id": f"c{n}", "total": n, "my note": None} for n in range(3))
+        yield target
 
 
 @pytest.fixture(scope="module")

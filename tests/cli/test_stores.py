@@ -1,17 +1,21 @@
-import sqlite3
+import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import ttlstore
-from tests.cli.conftest import Run
+from tests.cli.conftest import ByHand, Run, named
+from tests.kinds import on_a_file
 from ttlstore.schema import HEAD
 
 
-def test_init_creates_a_store_and_is_content_with_one(db: str, run: Run) -> None:
-    assert run("init", "new.db").stdout.startswith("created new.db")
-    assert run("init", "new.db").stdout == f"new.db is up to date (schema {HEAD})\n"
-    run("create", "new.db", "carts")
+def test_init_creates_a_store_and_is_content_with_one(elsewhere: str, run: Run) -> None:
+    name = named(elsewhere)
+    created = f"created {name}; next: ttlstore create {shlex.quote(name)} NAME --ttl 90d\n"
+    assert run("init", elsewhere).stdout == created
+    assert run("init", elsewhere).stdout == f"{name} is up to date (schema {HEAD})\n"
+    run("create", elsewhere, "carts")
 
 
 def test_init_upgrades_an_older_store(db: str, run: Run) -> None:
@@ -35,20 +39,25 @@ def test_init_upgrades_an_older_store(db: str, run: Run) -> None:
     ],
     ids=" ".join,
 )
-def test_a_mistyped_name_makes_no_store(db: str, run: Run, command: tuple[str, ...]) -> None:
+def test_a_mistyped_name_makes_no_store(
+    elsewhere: str, run: Run, is_made: Callable[[str], bool], command: tuple[str, ...]
+) -> None:
     words = 2 if command[0] == "migrate" else 1
-    refused = run(*command[:words], "typo.db", *command[words:], code=1)
+    refused = run(*command[:words], elsewhere, *command[words:], code=1)
     assert refused.stderr.startswith("Error: there is no store at ")
     assert "ttlstore init" in refused.stderr
-    assert not Path("typo.db").exists()
+    assert not is_made(elsewhere)
 
 
-def test_an_outdated_store_is_not_upgraded_behind_the_operators_back(db: str, run: Run) -> None:
+def test_an_outdated_store_is_not_upgraded_behind_the_operators_back(kind: str, db: str, run: Run) -> None:
     run("migrate", "downgrade", db, "base", "--yes")
-    assert f"run 'ttlstore migrate upgrade {db}'" in run("collections", db, code=1).stderr
+    # A URL as a shell takes it: one with a & in it would run something else.
+    quoted = "'ttlstore migrate upgrade app.db'" if kind == "file" else f"\"ttlstore migrate upgrade '{named(db)}'\""
+    assert f"run {quoted}\n" in run("collections", db, code=1).stderr
     assert run("migrate", "current", db).stdout == "base\n"
 
 
+@on_a_file
 def test_a_file_of_something_else_is_refused_on_one_line(db: str, run: Run) -> None:
     Path("notes.txt").write_text("not a database")
     refused = run("collections", "notes.txt", code=1)
@@ -56,6 +65,7 @@ def test_a_file_of_something_else_is_refused_on_one_line(db: str, run: Run) -> N
     assert "it was left as it is" in refused.stderr
 
 
+@on_a_file
 def test_a_url_names_a_store_as_well(db: str, run: Run) -> None:
     assert "carts" in run("collections", f"sqlite:///{db}").stdout
     assert "there is no store at" in run("collections", "sqlite:///typo.db", code=1).stderr
@@ -69,30 +79,31 @@ def test_debug_shows_the_traceback(db: str, run: Run) -> None:
 
 
 def test_check_finds_a_store_sound(db: str, run: Run) -> None:
-    assert run("check", db).stdout == "app.db is sound\n"
+    assert run("check", db).stdout == f"{named(db)} is sound\n"
 
 
-def test_check_tells_of_a_row_that_disagrees_with_its_document(db: str, run: Run) -> None:
+def test_check_tells_of_a_row_that_disagrees_with_its_document(db: str, run: Run, by_hand: ByHand) -> None:
     run("put", db, "carts", '{"id": "c1", "ttl": 60}')
-    damaged = sqlite3.connect(db, isolation_level=None)
-    damaged.execute("UPDATE documents SET ttl = 61")
-    damaged.close()
+    by_hand(db, "UPDATE documents SET ttl = 61")
     found = run("check", db, code=1)
     assert found.stdout == "document 'c1': its row and its body do not say the same\n"
-    assert found.stderr == "Error: app.db is damaged: 1 problem; restore a backup\n"
+    assert found.stderr == f"Error: {named(db)} is damaged: 1 problem; restore a backup\n"
 
 
+@on_a_file
 def test_backup_makes_a_store_with_the_same_documents(db: str, run: Run) -> None:
     run("put", db, "carts", '{"id": "c1"}')
     assert run("backup", db, "copy.db").stdout.startswith("copied app.db to copy.db, ")
     assert run("get", "copy.db", "carts", "c1").stdout == run("get", db, "carts", "c1").stdout
 
 
+@on_a_file
 def test_a_backup_that_cannot_be_made_names_the_file_and_the_folder(db: str, run: Run) -> None:
     refused = run("backup", db, "nowhere/b.db", code=1).stderr
     assert refused == "Error: nowhere/b.db cannot be made: there is no folder nowhere\n"
 
 
+@on_a_file
 def test_backup_overwrites_nothing(db: str, run: Run) -> None:
     Path("copy.db").write_text("precious")
     assert "copy.db is there already" in run("backup", db, "copy.db", code=1).stderr
@@ -111,17 +122,17 @@ class TestWithTheStoreNamedByTheEnvironment:
         run("index", "add", "carts", "/a", "/b")
         assert run("index", "list", "carts").stdout == "mode consistent\n/a /b\n"
 
-    def test_one_that_is_named_comes_first(self, run: Run) -> None:
-        with ttlstore.open("other.db") as other:
-            other.create_collection("elsewhere")
-        assert "elsewhere" in run("collections", "other.db").stdout
-        assert "'elsewhere'" in run("ls", "other.db", "elsewhere").stderr
-        assert run("put", "other.db", "elsewhere", '{"id": "c1"}').stdout
-        run("get", "other.db", "elsewhere", "c1")
+    def test_one_that_is_named_comes_first(self, elsewhere: str, run: Run) -> None:
+        with ttlstore.open(elsewhere) as other:
+            other.create_collection("notes")
+        assert "notes" in run("collections", elsewhere).stdout
+        assert "'notes'" in run("ls", elsewhere, "notes").stderr
+        assert run("put", elsewhere, "notes", '{"id": "c1"}').stdout
+        run("get", elsewhere, "notes", "c1")
 
-    def test_a_mistyped_one_is_not_taken_for_it(self, run: Run) -> None:
-        assert "there is no store at" in run("collections", "typo.db", code=1).stderr
-        assert "there is no store at" in run("get", "typo.db", "carts", "c1", code=1).stderr
+    def test_a_mistyped_one_is_not_taken_for_it(self, elsewhere: str, run: Run) -> None:
+        assert "there is no store at" in run("collections", elsewhere, code=1).stderr
+        assert "there is no store at" in run("get", elsewhere, "carts", "c1", code=1).stderr
 
     def test_a_missing_argument_is_still_missing(self, run: Run) -> None:
         assert "Missing argument 'ID'" in run("get", "carts", code=2).stderr

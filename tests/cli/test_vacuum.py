@@ -5,7 +5,7 @@ import signal
 import pytest
 
 import ttlstore
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, named
 from ttlstore.cli.vacuum import _OneLine
 from ttlstore.testing import FakeClock
 
@@ -66,8 +66,8 @@ def test_watching_deletes_until_its_time_is_over(db: str, run: Run) -> None:
     with ttlstore.open(db, clock=lambda: 1_700_000_000.0, vacuum=False) as store:
         store.collection("carts").create({"id": "long gone"})
     watched = run("vacuum", db, "--watch", "--max-seconds", "0.3")
-    assert watched.stderr.startswith("watching app.db; stop with Ctrl-C\n")
-    assert "deleted 1 rows of app.db in " in watched.stderr
+    assert watched.stderr.startswith(f"watching {named(db)}; stop with Ctrl-C\n")
+    assert f"deleted 1 rows of {named(db)} in " in watched.stderr
     assert watched.stdout == "stopped: deleted 1 expired document\n"
     assert waiting(db, run) == 0
 

@@ -1,5 +1,6 @@
 """`index`: which properties of a collection's documents are indexed."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -58,14 +59,14 @@ def add_command(db: str, collection: str, paths: tuple[str, ...]) -> None:
     """
     from ttlstore.indexing import IndexingPolicy
 
-    with opened(db) as store, store.transaction():
-        documents = store.collection(collection)
-        policy = documents.indexing
-        if (added := _index(paths)) in policy.paths:
+    added = _index(paths)
+
+    def change(policy: IndexingPolicy) -> IndexingPolicy:
+        if added in policy.paths:
             raise click.ClickException(f"there is an index on {' '.join(paths)} in {collection!r} already")
-        changed = IndexingPolicy(policy.mode, (*policy.paths, added))
-        documents.configure(indexing=changed)
-    _say(collection, changed)
+        return IndexingPolicy(policy.mode, (*policy.paths, added))
+
+    _configure(db, collection, change)
 
 
 @store_command("remove", group=index_command)
@@ -82,14 +83,13 @@ def remove_command(db: str, collection: str, paths: tuple[str, ...]) -> None:
     from ttlstore.indexing import IndexingPolicy
 
     removed = _index(paths)
-    with opened(db) as store, store.transaction():
-        documents = store.collection(collection)
-        policy = documents.indexing
+
+    def change(policy: IndexingPolicy) -> IndexingPolicy:
         if removed not in policy.paths:
             raise click.ClickException(f"there is no index on {' '.join(paths)} in {collection!r}")
-        changed = IndexingPolicy(policy.mode, tuple(path for path in policy.paths if path != removed))
-        documents.configure(indexing=changed)
-    _say(collection, changed)
+        return IndexingPolicy(policy.mode, tuple(path for path in policy.paths if path != removed))
+
+    _configure(db, collection, change)
 
 
 @store_command("mode", group=index_command)
@@ -104,21 +104,24 @@ def mode_command(db: str, collection: str, mode: "str") -> None:
     """
     from ttlstore.indexing import IndexingPolicy
 
-    with opened(db) as store, store.transaction():
-        documents = store.collection(collection)
-        paths = documents.indexing.paths
-        if mode == "none" and paths:
+    def change(policy: IndexingPolicy) -> IndexingPolicy:
+        if mode == "none" and policy.paths:
             raise click.ClickException(
-                f"mode none has no indexes: remove those of {collection!r} first, {format_indexes(paths)}"
+                f"mode none has no indexes: remove those of {collection!r} first, {format_indexes(policy.paths)}"
             )
-        changed = IndexingPolicy(mode, paths)  # type: ignore[arg-type]  # Click has checked it
-        documents.configure(indexing=changed)
-    _say(collection, changed)
+        return IndexingPolicy(mode, policy.paths)  # type: ignore[arg-type]  # Click has checked it
+
+    _configure(db, collection, change)
 
 
 def _index(paths: tuple[str, ...]) -> "IndexedPath":
     return paths[0] if len(paths) == 1 else paths
 
 
-def _say(collection: str, policy: "IndexingPolicy") -> None:
+def _configure(db: str, collection: str, change: "Callable[[IndexingPolicy], IndexingPolicy]") -> None:
+    """Not in a transaction, which would keep writers out while a server makes the index."""
+    with opened(db) as store:
+        documents = store.collection(collection)
+        documents.configure(indexing=change)
+        policy = documents.indexing
     click.echo(f"{collection!r}: indexing {format_indexing(policy.mode, policy.paths)}")

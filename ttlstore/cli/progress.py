@@ -10,6 +10,8 @@ import click
 from ttlstore.cli.output import console
 from ttlstore.start import INTERRUPTED
 
+TITLE_WIDTH = 30  # characters: the URL of a store would leave no room for the bar and the numbers
+
 
 class Advance(Protocol):
     def __call__(self, done: int, total: int | None = None) -> None:
@@ -33,6 +35,7 @@ def progress(title: str, total: int | None, *, bytes: bool = False) -> Iterator[
         TimeRemainingColumn,
         TransferSpeedColumn,
     )
+    from rich.table import Column
     from rich.text import Text
 
     class RateColumn(ProgressColumn):
@@ -41,7 +44,7 @@ def progress(title: str, total: int | None, *, bytes: bool = False) -> Iterator[
 
     amount = (DownloadColumn(), TransferSpeedColumn()) if bytes else (MofNCompleteColumn(), RateColumn())
     bar = Progress(
-        TextColumn("{task.description}", markup=False),
+        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, max_width=TITLE_WIDTH)),
         BarColumn(),
         *amount,
         TimeRemainingColumn(),

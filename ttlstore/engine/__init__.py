@@ -222,8 +222,8 @@ def connect(
     path = os.fspath(target)
     if not isinstance(path, str) or not path or "\0" in path or not _can_be_a_name(path):
         raise CannotOpen(f"a store is opened by a path, ':memory:' or a URL, got {shown(target)}")
-    if re.match(r"postgresql(\+psycopg)?://", path):
-        return _postgres(path, clock, durability, busy_timeout, read_only=read_only)
+    if on_a_server(path):
+        return _postgres(path, clock, durability, busy_timeout, create=create, read_only=read_only)
     if re.match(r"[A-Za-z][A-Za-z0-9+_]*://", path):
         path = _path_in_url(path)
     from ttlstore.engine import sqlite
@@ -235,6 +235,11 @@ def connect(
     )
 
 
+def on_a_server(target: str) -> bool:
+    """Whether it names a store on a PostgreSQL server."""
+    return re.match(r"postgresql(\+psycopg)?://", target) is not None
+
+
 def _can_be_a_name(path: str) -> bool:
     try:
         os.fsencode(path)
@@ -243,14 +248,16 @@ def _can_be_a_name(path: str) -> bool:
     return True
 
 
-def _postgres(url: str, clock: Clock, durability: Durability, busy_timeout: float, *, read_only: bool) -> Engine:
+def _postgres(
+    url: str, clock: Clock, durability: Durability, busy_timeout: float, *, create: bool, read_only: bool
+) -> Engine:
     try:
         from ttlstore.engine import postgres
     except ImportError as error:
         raise CannotOpen(
             f"PostgreSQL needs psycopg, and it cannot be imported ({error}): pip install 'ttlstore[postgres]'"
         ) from None
-    return postgres.PostgresEngine(url, clock, durability, busy_timeout, read_only=read_only)
+    return postgres.PostgresEngine(url, clock, durability, busy_timeout, create=create, read_only=read_only)
 
 
 def _path_in_url(text: str) -> str:

@@ -25,7 +25,7 @@ from ttlstore.engine.postgres_indexes import ALL_INDEXES, BEING_MADE, IndexMaker
 from ttlstore.engine.postgres_json import PostgresJson
 from ttlstore.engine.postgres_settings import SeenSettings, compared, comparing
 from ttlstore.engine.postgres_sql import statements
-from ttlstore.errors import NotSupported, StoreBusy, TtlStoreError
+from ttlstore.errors import CannotOpen, NotSupported, StoreBusy, TtlStoreError, command
 from ttlstore.schema import INDEXES_OF_COLLECTIONS, collections, documents
 from ttlstore.statements import Prepared, Statements, Values
 from ttlstore.ttl import Clock, moment
@@ -48,7 +48,16 @@ class PostgresEngine:
 
     dialect = "postgresql"
 
-    def __init__(self, url: str, clock: Clock, durability: Durability, busy_timeout: float, *, read_only: bool) -> None:
+    def __init__(
+        self,
+        url: str,
+        clock: Clock,
+        durability: Durability,
+        busy_timeout: float,
+        *,
+        create: bool,
+        read_only: bool,
+    ) -> None:
         address = Address.parse(url)
         self.name = address.name
         self._schema = address.schema
@@ -70,6 +79,17 @@ class PostgresEngine:
         first = self._connections.take()
         self.description = f"PostgreSQL {first.raw.info.parameter_status('server_version')}"
         self._connections.give(first)
+        try:
+            if not (create or self._is_there()):
+                raise CannotOpen(f"there is no store at {self.name}: make one with {command('init', self.name)}")
+        except BaseException:
+            self._connections.close()
+            raise
+
+    def _is_there(self) -> bool:
+        """By its schema: the tables may have to be made, as after a downgrade."""
+        row = self.one(_literal("SELECT to_regnamespace(%s) IS NOT NULL"), (self._schema,))
+        return row is not None and bool(row[0])
 
     def _server_time(self) -> float:
         row = self.one(_literal("SELECT extract(epoch FROM clock_timestamp())::float8"))
@@ -122,7 +142,8 @@ class PostgresEngine:
             # more it is run again, as one that is not, and never with a cursor of the server's: five trips to it.
             rows = self._rows(connection, statement.sql, arranged, planned_by, FEW_ROWS + 1)
             if len(rows) > FEW_ROWS:
-                yield from connection.cursor.stream(statement.sql, arranged, size=STREAMED_ROWS)
+                with self._connections.unhurried(connection):
+                    yield from connection.cursor.stream(statement.sql, arranged, size=STREAMED_ROWS)
                 return
         except psycopg.Error as error:
             raise self._translated(error, connection) from error

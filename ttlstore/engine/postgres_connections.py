@@ -105,6 +105,7 @@ class Connections:
         self._spare = threading.Semaphore(MAX_CONNECTIONS // 2)
         self._all: set[Connection] = set()
         self._pinned: set[Connection] = set()
+        self._unhurried: set[Connection] = set()
 
     # --- for a call -------------------------------------------------------------------------------------------------
 
@@ -182,6 +183,15 @@ class Connections:
             if granted:
                 spare.release()
 
+    @contextmanager
+    def unhurried(self, connection: Connection) -> Iterator[None]:
+        """Inside, `close` does not wait for it: whoever reads a stream may have left it half read."""
+        self._unhurried.add(connection)
+        try:
+            yield
+        finally:
+            self._unhurried.discard(connection)
+
     def require_usable(self) -> None:
         if self._closed:
             raise StoreClosed(f"{self._address.name} is closed")
@@ -249,12 +259,12 @@ class Connections:
             )
 
     def close(self) -> None:
-        """Wait for the calls under way; what is in a transaction ends with it."""
+        """Wait for the calls under way; what is in a transaction ends with it, and a stream with its reader."""
         if self._closed:
             return
         self._closed = True
         until = monotonic() + self._busy_timeout
-        for _ in range(MAX_CONNECTIONS - len(self._pinned)):
+        for _ in range(MAX_CONNECTIONS - len(self._pinned | self._unhurried)):
             self._slots.acquire(timeout=max(until - monotonic(), 0))
         while self._free:
             self._discard(self._free.pop())

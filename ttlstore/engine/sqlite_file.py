@@ -5,7 +5,7 @@ import os
 import stat
 import tempfile
 
-from ttlstore.errors import CannotOpen, NotAStore
+from ttlstore.errors import CannotOpen, NotAStore, command
 
 APPLICATION_ID = 0x74746C73  # "ttls", in the header of every store
 
@@ -36,7 +36,7 @@ def inspect_file(path: str, *, create: bool) -> None:
     """
     missing = not os.path.exists(path) or (os.path.isfile(path) and os.path.getsize(path) == 0)
     if missing and not create:
-        raise CannotOpen(f"there is no store at {path}: make one with 'ttlstore init {path}'")
+        raise CannotOpen(f"there is no store at {path}: make one with {command('init', path)}")
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         raise CannotOpen(f"{path} cannot be made: there is no folder {folder}")
