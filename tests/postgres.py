@@ -123,6 +123,20 @@ def waits_for_a_lock(postgres: Server) -> bool:
     return row is not None and row[0] > 0
 
 
+def server_time(postgres: Server) -> float:
+    row = postgres.admin.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
+    assert row is not None
+    return float(row[0])
+
+
+def moments_later(postgres: Server) -> float:
+    """The time, when more of it has passed than the milliseconds of dates are rounded by."""
+    start = server_time(postgres)
+    while (now := server_time(postgres)) < start + 0.01:
+        pass
+    return now
+
+
 def end_connections(postgres: Server, condition: str = "true") -> None:
     postgres.admin.execute(
         "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "

@@ -10,13 +10,11 @@ import psycopg
 import pytest
 
 import ttlstore
-from tests.postgres import Server, end_connections, waiting
+from tests.postgres import Server, end_connections, server_time, waiting
 from tests.undone import undone
 from ttlstore import (
     Collection,
     ConnectionLost,
-    DocumentExists,
-    DocumentNotFound,
     IndexingPolicy,
     InvalidDocument,
     Store,
@@ -36,12 +34,6 @@ def sessions(live: Store) -> Collection:
 
 
 # --- one clock ------------------------------------------------------------------------------------------------------
-
-
-def server_time(postgres: Server) -> float:
-    row = postgres.admin.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
-    assert row is not None
-    return float(row[0])
 
 
 def test_documents_are_dated_by_the_server_whatever_time_it_is_here(
@@ -97,67 +89,7 @@ def test_a_store_can_change_between_the_servers_clock_and_another(postgres_url: 
         assert store.check() == []
 
 
-# --- a writer that waited -------------------------------------------------------------------------------------------
-
-
-def test_a_write_that_waited_does_not_revive_what_expired_meanwhile(
-    sessions: Collection, by_hand: psycopg.Connection, postgres: Server
-) -> None:
-    sessions.create({"id": "a"})
-    by_hand.execute("UPDATE documents SET _ts = %s", (LONG_AGO,))
-    with waiting(postgres, lambda: sessions.replace({"id": "a", "late": True})) as result:
-        by_hand.commit()
-    assert isinstance(result.exception(), DocumentNotFound)
-
-
-def test_a_create_that_waited_takes_the_place_of_what_expired_meanwhile(
-    sessions: Collection, by_hand: psycopg.Connection, postgres: Server
-) -> None:
-    sessions.create({"id": "a"})
-    by_hand.execute("UPDATE documents SET _ts = %s", (LONG_AGO,))
-    with waiting(postgres, lambda: sessions.create({"id": "a", "late": True})) as result:
-        by_hand.commit()
-    assert result.result() == sessions.read("a")
-
-
-def test_a_write_that_waited_counts_from_when_it_was_made(
-    sessions: Collection, by_hand: psycopg.Connection, postgres: Server
-) -> None:
-    sessions.create({"id": "a"})
-    by_hand.execute("UPDATE documents SET etag = 'by hand'")
-    with waiting(postgres, lambda: sessions.upsert({"id": "a"})) as result:
-        released = server_time(postgres)
-        by_hand.commit()
-    result.result()
-    expires_at = sessions.expiry("a").expires_at
-    assert expires_at is not None
-    assert expires_at >= released + 3600
-
-
-@pytest.mark.parametrize("write", ["replace", "touch", "delete"])
-def test_a_write_goes_by_the_default_that_is_changed_while_it_waits(
-    sessions: Collection, by_hand: psycopg.Connection, postgres: Server, write: str
-) -> None:
-    sessions.create({"id": "a"})
-    by_hand.execute("UPDATE documents SET _ts = _ts - 10000")
-    by_hand.commit()
-    by_hand.execute("UPDATE collections SET default_ttl = 1")
-    with waiting(postgres, lambda: getattr(sessions, write)({"id": "a"} if write == "replace" else "a")) as result:
-        by_hand.commit()
-    assert isinstance(result.exception(), DocumentNotFound)
-
-
-def test_a_create_goes_by_the_default_that_is_changed_while_it_waits(
-    sessions: Collection, by_hand: psycopg.Connection, postgres: Server
-) -> None:
-    sessions.configure(default_ttl=1)
-    sessions.create({"id": "a"})
-    by_hand.execute("UPDATE documents SET _ts = _ts - 10000")
-    by_hand.commit()
-    by_hand.execute("UPDATE collections SET default_ttl = 3600")
-    with waiting(postgres, lambda: sessions.create({"id": "a"})) as result:
-        by_hand.commit()
-    assert isinstance(result.exception(), DocumentExists)
+# --- the vacuum -----------------------------------------------------------------------------------------------------
 
 
 def test_the_vacuum_deletes_nothing_that_a_change_of_the_default_is_about_to_revive(

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 import ttlstore
-from tests.postgres import Server, end_connections, waiting, waits_for_a_lock
+from tests.postgres import Server, end_connections, moments_later, waiting, waits_for_a_lock
 from ttlstore import Collection, CollectionNotFound, ConnectionLost, DocumentExists, Store, StoreBusy
 from ttlstore.bulk import BATCH_ROWS
 from ttlstore.engine import postgres_bulk, postgres_connections
@@ -196,11 +196,11 @@ def test_documents_that_had_to_wait_are_dated_by_the_end_of_the_wait(
     by_hand.execute("SELECT 1 FROM collections FOR UPDATE")
     documents = [{"id": str(number)} for number in range(COPIED_ROWS)]
     with waiting(postgres, lambda: sessions.create_many(documents)) as result:
-        row = by_hand.execute("SELECT extract(epoch FROM clock_timestamp()) * 1000").fetchone()
+        released = moments_later(postgres)
         by_hand.rollback()
     assert result.result() == COPIED_ROWS
-    assert row is not None
-    assert by_hand.execute("SELECT count(*) FROM documents WHERE _ts < %s", row).fetchone() == (0,)
+    early = by_hand.execute("SELECT count(*) FROM documents WHERE _ts < %s", (released * 1000,)).fetchone()
+    assert early == (0,)
 
 
 @both

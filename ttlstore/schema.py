@@ -4,6 +4,8 @@
 horizons below them say the same as ranges, in the form that the indexes answer. No other module spells the rule.
 """
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -24,6 +26,8 @@ from sqlalchemy import (
     not_,
     or_,
 )
+from sqlalchemy.sql.base import ReadOnlyColumnCollection
+from sqlalchemy.sql.elements import KeyedColumnElement
 
 HEAD = "0001"  # the newest revision in migrations/; a test keeps it true, so that opening need not import Alembic
 
@@ -120,9 +124,11 @@ NOW_HOLDING: ColumnElement[int] = bindparam("now_holding", type_=BigInteger)
 # Each takes the collection's default as an expression: a column of the joined table, unless a statement that cannot
 # join brings another.
 
+Columns = ReadOnlyColumnCollection[str, Column[Any]] | ReadOnlyColumnCollection[str, KeyedColumnElement[Any]]
 
-def _effective_ttl(default_ttl: ColumnElement[int]) -> ColumnElement[int]:
-    return func.coalesce(documents.c.ttl, default_ttl)
+
+def _effective_ttl(default_ttl: ColumnElement[int], document: Columns = documents.c) -> ColumnElement[int]:
+    return func.coalesce(document.ttl, default_ttl)
 
 
 def expiry(default_ttl: ColumnElement[int] = collections.c.default_ttl) -> ColumnElement[int | None]:
@@ -133,11 +139,13 @@ def expiry(default_ttl: ColumnElement[int] = collections.c.default_ttl) -> Colum
 
 
 def live(
-    now: ColumnElement[int] = NOW, default_ttl: ColumnElement[int] = collections.c.default_ttl
+    now: ColumnElement[int] = NOW,
+    default_ttl: ColumnElement[int] = collections.c.default_ttl,
+    document: Columns = documents.c,
 ) -> ColumnElement[bool]:
     """The documents that are there."""
-    effective = _effective_ttl(default_ttl)
-    return or_(default_ttl.is_(None), effective == _NEVER, documents.c.ts + effective * _SECOND > now)
+    effective = _effective_ttl(default_ttl, document)
+    return or_(default_ttl.is_(None), effective == _NEVER, document.ts + effective * _SECOND > now)
 
 
 def expired(

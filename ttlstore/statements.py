@@ -14,13 +14,14 @@ from sqlalchemy import (
     ClauseElement,
     Column,
     ColumnElement,
+    Delete,
     Dialect,
-    Exists,
     FromClause,
     Insert,
     Select,
     Table,
     Text,
+    Update,
     and_,
     bindparam,
     case,
@@ -96,6 +97,7 @@ _not_dropped = collections.c.name.is_not(None)
 this_collection = and_(collections.c.id == bindparam("collection"), _not_dropped)
 its_collection = documents.c.collection_id == collections.c.id
 this_document = and_(*(documents.c[name] == bindparam(name) for name in KEY))
+this_key = and_(documents.c.collection_id == bindparam("collection"), this_document)
 
 
 # A statement that goes by a collection's default and changes documents must keep the default from changing until it is
@@ -113,6 +115,15 @@ class Insertions(NamedTuple):
     create: Insert
     copy: Insert
     """Of a document with the time of its last write, unless there is that version of it already, or a newer one."""
+
+
+class Changes(NamedTuple):
+    """Of a live document."""
+
+    replacement: Update
+    removal: Delete
+    version: ColumnElement[str]
+    """Its etag."""
 
 
 def insertions(
@@ -145,12 +156,6 @@ def _collection_and_document(*columns: Any) -> Select[Any]:
     """One row if the collection is there, filled from its live document of this key if that is there too."""
     joined = collections.outerjoin(documents, and_(its_collection, this_document, live()))
     return select(*columns).select_from(joined).where(this_collection)
-
-
-def _by_collection(rule: ColumnElement[bool]) -> Exists:
-    """A rule over both tables, for statements that change `documents`."""
-    its_row = select(1).select_from(collections).where(its_collection, _not_dropped, rule)
-    return exists(its_row.correlate(documents).with_for_update(read=True))
 
 
 def _range_count(range_: ColumnElement[bool]) -> ColumnElement[int]:
@@ -259,16 +264,18 @@ class Statements:
         self.create = prepare(create, *KEY, *NEW_CONTENT, "collection", "now_holding")
         self.copy = prepare(copy, *KEY, *NEW_CONTENT, "collection")
 
-        its_live = _by_collection(live(NOW_HOLDING))
-        this = and_(documents.c.collection_id == bindparam("collection"), this_document, its_live)
-        unchanged = documents.c.etag == bindparam("if_match")
-        replacement = update(documents).values(content).where(this)
+        replacement, removal, version = self._changes(content)
+        unchanged = version == bindparam("if_match")
         names = (*KEY, *NEW_CONTENT, "collection", "now_holding")
         self.replace = prepare(replacement, *names)
         self.replace_if = prepare(replacement.where(unchanged), *names, "if_match")
-        removal = delete(documents).where(this)
         self.delete = prepare(removal, *KEY, "collection", "now_holding")
         self.delete_if = prepare(removal.where(unchanged), *KEY, "collection", "now_holding", "if_match")
+
+    def _changes(self, content: Mapping[Column[Any], ColumnElement[Any]]) -> Changes:
+        its_row = select(1).select_from(collections).where(its_collection, _not_dropped, live(NOW_HOLDING))
+        here = and_(this_key, exists(its_row.correlate(documents)))
+        return Changes(update(documents).values(content).where(here), delete(documents).where(here), documents.c.etag)
 
     def _of_collections(self, prepare: Prepare, insert_or: Callable[[Table], Any]) -> None:
         settings = select(*(collections.c[name] for name in SETTINGS))

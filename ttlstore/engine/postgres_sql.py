@@ -4,10 +4,25 @@ Unless a clock was given, the server's is asked, within each statement. The para
 in the text at all, and what callers pass for them is dropped.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ClauseElement, Insert, Select, Update, bindparam, func, select, true
+from sqlalchemy import (
+    CTE,
+    ClauseElement,
+    Column,
+    ColumnElement,
+    Insert,
+    Select,
+    Update,
+    and_,
+    bindparam,
+    delete,
+    func,
+    select,
+    update,
+)
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.dialects.postgresql.psycopg import PGCompiler_psycopg, PGDialect_psycopg
 
@@ -16,6 +31,7 @@ from ttlstore.schema import NOW_HOLDING, collections, documents, live
 from ttlstore.statements import (
     CONTENT,
     KEY,
+    Changes,
     Insertions,
     Prepare,
     Prepared,
@@ -26,6 +42,7 @@ from ttlstore.statements import (
     preparing_for,
     this_collection,
     this_document,
+    this_key,
 )
 
 # Milliseconds, as in `ttl.moment`: the present is the one before, a write counts from the one after.
@@ -96,6 +113,12 @@ class PostgresStatements(Statements):
             self.copy.sql: prepare(copy, *ALL_ROWS, "collection"),
         }
 
+    def _changes(self, content: Mapping[Column[Any], ColumnElement[Any]]) -> Changes:
+        held = _held()
+        # By the key once more, not by `seq`: where the table is in parts, the key tells which.
+        here = and_(this_key, live(NOW_HOLDING, held.c.default_ttl, held.c))
+        return Changes(update(documents).values(content).where(here), delete(documents).where(here), held.c.etag)
+
     def of_many(self, statement: Prepared, rows: list[Values]) -> tuple[str, Values] | None:
         """One statement that does the same for all rows at once; None where there is none."""
         many = self._of_many.get(statement.sql)
@@ -149,13 +172,28 @@ def _without_time(prepared: Prepared, names: tuple[str, ...]) -> Prepared:
     return Prepared(prepared.sql, arrange)
 
 
+# A statement that had to wait for a row decides anew only if another has changed it meanwhile, not if it was just held.
+# So a row is held first, in a part of the statement that comes before all else, and then decided about.
+
+
 def _read_to_change() -> Select[Any]:
     """As `Statements.read`, and nobody else changes the document before the end of the transaction."""
-    found = (documents.c.body, documents.c.ts, documents.c.etag, documents.c.checksum)
+    found = (documents.c.body, documents.c.ts, documents.c.etag, documents.c.checksum, documents.c.ttl)
     # Within a subquery of its own: the side of an outer join that may be missing cannot be locked from outside.
-    live_one = select(*found).where(its_collection, this_document, live(NOW_HOLDING)).correlate(collections)
-    held = live_one.with_for_update(key_share=True).lateral("held")
-    return select(held).select_from(collections.outerjoin(held, true())).where(this_collection)
+    one = select(*found).where(its_collection, this_document).correlate(collections)
+    held = one.with_for_update(key_share=True).lateral("held")
+    columns = [held.c[column.key] for column in found[:-1]]
+    is_live = live(NOW_HOLDING, document=held.c)
+    return select(*columns).select_from(collections.outerjoin(held, is_live)).where(this_collection)
+
+
+def _held() -> CTE:
+    """A document, live or not, and its collection's default, neither of which another can change any more."""
+    its_default = select(collections.c.id, collections.c.default_ttl).where(this_collection)
+    its = its_default.with_for_update(read=True).cte("its")
+    row = (documents.c.ttl, documents.c.ts, documents.c.etag)
+    one = select(its.c.default_ttl, *row).join(documents, documents.c.collection_id == its.c.id).where(this_document)
+    return one.with_for_update(key_share=True, of=documents).cte("held")
 
 
 def _insertions_of_many() -> Insertions:
