@@ -1,6 +1,7 @@
 """What the commands do on a server alone. All the rest of these tests run there too."""
 
 import json
+import time
 from pathlib import Path
 
 import psycopg
@@ -10,6 +11,7 @@ import ttlstore
 from tests.cli.conftest import Run, named
 from tests.kinds import on_postgres
 from tests.postgres import Server, waiting
+from ttlstore.engine.postgres import PostgresEngine
 from ttlstore.engine.postgres_address import Address
 from ttlstore.testing import FakeClock
 
@@ -66,3 +68,11 @@ def test_others_write_while_a_command_makes_or_removes_an_index(
             writer.rollback()
             assert "'carts': indexing consistent" in done.result().stdout
         assert store.collection("carts").indexing.paths == (("/n",) if command == "add" else ())
+
+
+def test_a_time_to_come_is_counted_from_the_servers(db: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("put", db, "carts", '{"id": "a", "ttl": 3600}')
+    assert json.loads(run("get", db, "carts", "a", "--at", "+30m").stdout)["id"] == "a"
+    # Of a server that is an hour ahead the document would be gone by then.
+    monkeypatch.setattr(PostgresEngine, "_server_time", lambda self: time.time() + 3600)
+    run("get", db, "carts", "a", "--at", "+30m", code=1)

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ttlstore.cli.opening import opened
+from ttlstore.cli.opening import At, opened
 from ttlstore.cli.output import show_document, show_facts
 from ttlstore.cli.params import TTL, at_option, collection_argument, complete_file, partition_option, store_command
 from ttlstore.cli.times import format_left, format_time, in_words
@@ -27,7 +27,7 @@ id_argument = click.argument("id", help="The document's id.")
 @partition_option
 @click.option("--expiry", is_flag=True, help="Show when the document expires, and why, instead of the document.")
 @at_option
-def get_command(db: str, collection: str, id: str, partition: Any, expiry: bool, at: float | None) -> None:
+def get_command(db: str, collection: str, id: str, partition: Any, expiry: bool, at: At | None) -> None:
     """Print a document as JSON; exit code 1 if there is none.
 
     \b

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from ttlstore.cli.opening import opened
+from ttlstore.cli.opening import At, opened
 from ttlstore.cli.output import Record, format_option, json_text, show
 from ttlstore.cli.params import (
     DURATION,
@@ -34,7 +34,7 @@ def ls_command(
     partition: Any,
     limit: int,
     expiring_within: int | None,
-    at: float | None,
+    at: At | None,
     format: str,
 ) -> None:
     """List documents, newest first, with the time each has left.

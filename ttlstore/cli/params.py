@@ -62,11 +62,16 @@ class Parsed(click.ParamType[T, object]):
             self.fail(str(error), param, ctx)
 
 
-def _future(text: str) -> float:
-    now = opening.clock()
-    at = parse_time(text, now)
-    if at < now:
-        raise ValueError(f"{text} is in the past: what has expired may be deleted, so only the future can be shown")
+def _future(text: str) -> opening.At:
+    parse_time(text, 0.0)  # raises, while it is known which option this is
+
+    def at(now: float) -> float:
+        then = parse_time(text, now)
+        if then < now:
+            reason = f"{text} is in the past: what has expired may be deleted, so only the future can be shown"
+            raise click.BadParameter(reason, click.get_current_context(), param_hint="'--at'")
+        return then
+
     return at
 
 

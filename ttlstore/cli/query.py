@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ttlstore.cli.opening import opened
+from ttlstore.cli.opening import At, opened
 from ttlstore.cli.output import BEYOND_TABLES, TABLE_ROWS, Record, counted, format_option, json_text, show
 from ttlstore.cli.params import PARAMETER, at_option, collection_argument, partition_option, store_command
 from ttlstore.cli.table import RightAligned, Wrapped
@@ -43,7 +43,7 @@ def query_command(
     partition: Any,
     scan: bool,
     explain: bool,
-    at: float | None,
+    at: At | None,
     format: str,
 ) -> None:
     """Run a query, or open a shell for queries.

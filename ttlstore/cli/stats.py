@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from ttlstore.cli.opening import opened
+from ttlstore.cli.opening import At, opened
 from ttlstore.cli.output import Record, counted, format_bytes, format_option, show_record
 from ttlstore.cli.params import any_collection_argument, at_option, store_command
 from ttlstore.cli.times import format_left, format_time
@@ -12,7 +12,7 @@ from ttlstore.cli.times import format_left, format_time
 @any_collection_argument
 @at_option
 @format_option
-def stats_command(db: str, collection: str | None, at: float | None, format: str) -> None:
+def stats_command(db: str, collection: str | None, at: At | None, format: str) -> None:
     """Tell how much is live, how much waits to be deleted, and since when.
 
     \b
