@@ -19,6 +19,8 @@ from ttlstore.errors import (
 RETRIED = (errors.DeadlockDetected, errors.SerializationFailure)
 """After which the whole transaction can be made again, and would succeed."""
 
+SHORTEST_BLANKED = 8  # characters of a password: a shorter one is met in ports and words, where a blank would tell it
+
 _LOCK_ERRORS = (*RETRIED, errors.LockNotAvailable)
 _LOST = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, errors.IdleSessionTimeout)
 
@@ -63,9 +65,11 @@ def lost_inside(name: str) -> ConnectionLost:
 
 
 def cannot_connect(error: psycopg.Error, name: str, password: str | None) -> CannotOpen:
-    """Without the password, even if the server or the driver should repeat it."""
+    """Without the password, even if a server or a proxy should repeat it. libpq does not."""
     said = _said(error)
-    return CannotOpen(f"{name} cannot be reached: {said.replace(password, '…') if password else said}")
+    if password and len(password) >= SHORTEST_BLANKED and password not in name:
+        said = said.replace(password, "…")
+    return CannotOpen(f"{name} cannot be reached: {said}")
 
 
 def _said(error: psycopg.Error) -> str:
