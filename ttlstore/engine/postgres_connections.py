@@ -91,6 +91,9 @@ class Connections:
             "synchronous_commit": "on" if durability == "full" else "off",
             "default_transaction_isolation": "read committed",
             "default_transaction_read_only": "on" if read_only else "off",
+            # What our statements mean must not depend on what was set for the database or the role.
+            "standard_conforming_strings": "on",
+            "array_nulls": "on",
         }
         self._checked_pool = False
         self._closed = False
