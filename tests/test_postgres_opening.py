@@ -4,6 +4,7 @@ import logging
 import re
 import sys
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
@@ -11,7 +12,7 @@ import pytest
 
 import ttlstore
 from tests.postgres import Server
-from ttlstore import CannotOpen, NotSupported, SchemaOutdated, StoreFailed
+from ttlstore import CannotOpen, IndexingPolicy, NotSupported, SchemaOutdated, StoreFailed, migrate
 from ttlstore.engine import postgres_connections
 from ttlstore.engine.postgres_address import Address
 from ttlstore.engine.postgres_errors import cannot_connect
@@ -34,6 +35,8 @@ QUOTED = "hunter2%2F%26%253a"
         (f"postgresql://host/db?user=me&password={QUOTED}", "postgresql://me@host/db"),
         ("postgresql://host/db?schema=other", "postgresql://host/db?schema=other"),
         ("postgresql://host/db?schema=ttlstore", "postgresql://host/db"),
+        ("postgresql://host/db?schema=TTLStore", "postgresql://host/db"),
+        ("postgresql://host/db?schema=Other", "postgresql://host/db?schema=other"),
         ("postgresql:///db?host=/run/postgresql", "postgresql:///db?host=/run/postgresql"),
         ("postgresql://host/db?sslmode=verify-full&sslrootcert=/ca.pem", "postgresql://host/db"),
         ("postgresql://a,b:5433/db?target_session_attrs=primary", "postgresql://a,b:,5433/db"),
@@ -229,6 +232,47 @@ def test_a_schema_without_a_store_is_not_filled_without_migrating(postgres: Serv
         ttlstore.open(postgres.store_url(schema), migrate=False)
     with pytest.raises(SchemaOutdated, match="has schema none"):
         ttlstore.open(postgres.store_url(schema), read_only=True)
+
+
+@pytest.mark.parametrize("schema", ["user", "select", "current_user", "default"])
+def test_a_schema_may_be_called_by_a_reserved_word(postgres: Server, schema: str) -> None:
+    url = postgres.store_url(schema)
+    try:
+        script = migrate.script(url, "head", direction="upgrade")
+        with psycopg.connect(postgres.url, autocommit=True) as by_hand:
+            by_hand.execute(script.encode())
+        with ttlstore.open(url, migrate=False, vacuum=False) as store:
+            made_by_script = store.list_collections()
+        postgres.admin.execute(f'DROP SCHEMA "{schema}" CASCADE')
+        with ttlstore.open(url, vacuum=False) as store:
+            assert store.list_collections() == made_by_script == []
+            c = store.create_collection("c", default_ttl=10, indexing=IndexingPolicy(paths=("/n",)))
+            c.create({"id": "a", "n": 1})
+            assert list(c.query("SELECT VALUE c.id FROM c WHERE c.n = 1")) == ["a"]
+            store.vacuum()
+            assert store.check() == []
+    finally:
+        postgres.admin.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE')
+
+
+@pytest.mark.parametrize("schema", ["pg_catalog", "pg_temp", "PG_mine", "information_schema"])
+def test_a_schema_of_the_servers_own_is_refused(postgres: Server, schema: str) -> None:
+    with pytest.raises(CannotOpen, match=f"the schema {schema.lower()} is PostgreSQL's own.*name another"):
+        ttlstore.open(postgres.store_url(schema))
+
+
+def test_a_schema_is_the_same_in_small_and_capital_letters(postgres: Server) -> None:
+    schema = postgres.new_schema()
+
+    def start(name: str) -> Any:
+        with ttlstore.open(postgres.store_url(name), vacuum=False) as store:
+            return store.ensure_collection("c").create({"id": name})["id"]
+
+    names = [schema, schema.upper(), schema.title()]
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(start, names)) == names
+    rows = postgres.admin.execute(f"SELECT id FROM {schema}.documents ORDER BY id").fetchall()
+    assert [id for (id,) in rows] == sorted(names)
 
 
 def test_stores_in_two_schemas_know_nothing_of_each_other(postgres: Server) -> None:

@@ -71,8 +71,8 @@ class PostgresEngine:
         self.statements: Statements = self._own
         self.json: Json = json
         self.script_begins: tuple[str, ...] = (
-            f"CREATE SCHEMA IF NOT EXISTS {address.schema}",
-            f"SET search_path TO {address.schema}",
+            f'CREATE SCHEMA IF NOT EXISTS "{address.schema}"',
+            f'SET search_path TO "{address.schema}"',
         )
         self._seen = SeenSettings()
         self._connections = Connections(address, durability, busy_timeout, read_only=read_only)
@@ -395,7 +395,7 @@ class PostgresEngine:
                 connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s::int, hashtext(%s))", (LOCKS, self._schema))
                 there = connection.exec_driver_sql("SELECT to_regnamespace(%s) IS NOT NULL", (self._schema,)).scalar()
                 if not there:  # not IF NOT EXISTS, which asks for a permission that nobody needs to use a schema
-                    connection.exec_driver_sql(f"CREATE SCHEMA {self._schema}")
+                    connection.exec_driver_sql(f'CREATE SCHEMA "{self._schema}"')
                 yield connection
         except sqlalchemy.exc.DBAPIError as error:
             if isinstance(error.orig, psycopg.Error):

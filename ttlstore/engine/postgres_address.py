@@ -21,7 +21,7 @@ class Address(NamedTuple):
     conninfo: str
     """For libpq, which takes every option of the URL: TLS, timeouts, several hosts."""
     schema: str
-    """Where in the database the tables are: `?schema=`, the one option that is not libpq's."""
+    """Where in the database the tables are: `?schema=`, the one option that is not libpq's. May be a reserved word."""
     name: str
     """For messages. Made of the parts that are no secrets."""
     password: str | None
@@ -48,10 +48,7 @@ class Address(NamedTuple):
                 f"the URL cannot be read; it should look like postgresql://user:password@host:5432/database; "
                 f"{_ENCODED}{_HOW}"
             )
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,62}", schema):
-            raise CannotOpen(
-                f"the schema in a URL must be letters, digits and _, at most 63 and no digit first, got {shown(schema)}"
-            )
+        schema = _schema(schema)
         return cls(conninfo, schema, _name(found, schema), found.get("password"))
 
 
@@ -63,6 +60,18 @@ def _check_ats(after_scheme: str) -> None:
     authority = re.split("[/?]", after_scheme, maxsplit=1)[0]
     if after_scheme.count("@") > ("@" in authority):
         raise CannotOpen(f"the only @ in a URL is the one before the host: {_ENCODED}{_HOW}")
+
+
+def _schema(given: str) -> str:
+    """In small letters, as PostgreSQL takes a name that is not quoted: the same store, however it is written."""
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,62}", given):
+        raise CannotOpen(
+            f"the schema in a URL must be letters, digits and _, at most 63 and no digit first, got {shown(given)}"
+        )
+    schema = given.lower()
+    if schema.startswith("pg_") or schema == "information_schema":
+        raise CannotOpen(f"the schema {schema} is PostgreSQL's own, as are all that begin with pg_: name another")
+    return schema
 
 
 def _read(conninfo: str) -> dict[str, str] | None:
