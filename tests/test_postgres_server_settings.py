@@ -1,14 +1,17 @@
 """A server whose administrator has set what changes the meaning of statements, for a database or a role."""
 
 from collections.abc import Iterator
+from concurrent.futures import Future
 from typing import Any
+from urllib.parse import quote
 
 import psycopg
 import pytest
 
 import ttlstore
-from tests.postgres import Server
-from ttlstore import IndexingPolicy, Store, migrate
+from tests.postgres import Server, waiting
+from ttlstore import IndexingPolicy, Store, StoreBusy, migrate
+from ttlstore.engine.postgres_connections import LOCKS
 from ttlstore.schema import HEAD
 from ttlstore.testing import FakeClock
 
@@ -77,6 +80,68 @@ def test_the_server_can_do_what_it_does_by_itself_with_an_index(hostile_url: str
         for document in DOCUMENTS:
             query = store.collection("c").query("SELECT VALUE c.id FROM c WHERE c.s = @s", {"s": document["s"]})
             assert list(query) == [document["id"]]
+
+
+# --- how long a statement may take ----------------------------------------------------------------------------------
+
+ALLOWED_MILLISECONDS = 300
+
+
+@pytest.fixture
+def hurried_url(postgres_url: str) -> str:
+    """A store whose statements the server ends soon."""
+    limits = quote(f"-c statement_timeout={ALLOWED_MILLISECONDS}")
+    return f"{postgres_url}&options={limits}"
+
+
+def until_it_took_too_long(postgres: Server, result: Future[Any]) -> None:
+    """Wait until a statement has waited for a lock for longer than statements may take."""
+    longer = "clock_timestamp() > query_start + %s * interval '2 milliseconds'"
+    ask = f"SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND {longer}"
+    while postgres.admin.execute(ask, (ALLOWED_MILLISECONDS,)).fetchone() is None:
+        assert not result.done(), result
+
+
+def test_a_write_that_the_server_ends_because_it_took_too_long_is_busy_and_says_why(
+    hurried_url: str, by_hand: psycopg.Connection
+) -> None:
+    with ttlstore.open(hurried_url, vacuum=False, busy_timeout=60) as store:
+        c = store.create_collection("c")
+        written = c.create({"id": "a"})
+        by_hand.execute("SELECT FROM documents FOR UPDATE")
+        for write in (c.upsert, c.replace, lambda document: c.upsert_many([document] * 100)):
+            with pytest.raises(StoreBusy, match=r"nothing of it was written: .*statement_timeout"):
+                write({"id": "a", "n": 1})
+        by_hand.rollback()
+        assert c.read("a") == written
+        assert c.upsert({"id": "a", "n": 1})["n"] == 1
+
+
+def test_an_index_may_take_longer_than_a_statement(
+    hurried_url: str, by_hand: psycopg.Connection, postgres: Server
+) -> None:
+    policy = IndexingPolicy(paths=("/n",))
+    with ttlstore.open(hurried_url, vacuum=False, busy_timeout=60) as store:
+        c = store.create_collection("c")
+        by_hand.execute("LOCK documents IN ROW EXCLUSIVE MODE")
+        with waiting(postgres, lambda: c.configure(indexing=policy)) as result:
+            until_it_took_too_long(postgres, result)
+            by_hand.rollback()
+        result.result()
+        assert c.indexing == policy
+
+
+def test_a_migration_may_wait_for_another_for_longer_than_a_statement_may_take(
+    hurried_url: str, by_hand: psycopg.Connection, postgres: Server
+) -> None:
+    by_hand.execute("SELECT pg_advisory_xact_lock(%s::int, hashtext(current_schema()))", (LOCKS,))
+    with waiting(postgres, lambda: migrate.change(hurried_url, "head", direction="upgrade")) as result:
+        until_it_took_too_long(postgres, result)
+        by_hand.rollback()
+    assert result.result()[1].revision == HEAD
+
+
+# --- a bit of everything --------------------------------------------------------------------------------------------
 
 
 def outcome(target: str) -> list[object]:

@@ -256,7 +256,7 @@ class PostgresEngine:
             return
         # Who keeps house has other things to do than to wait for its turn.
         patience = self._busy_timeout if mine is None else 0.0
-        with IndexMaker(self._connections.connect(), self.name, self._busy_timeout) as maker:
+        with IndexMaker(self._connections.connect(unlimited=True), self.name, self._busy_timeout) as maker:
             maker.wait_for_turn(patience)
             yield maker.define if maker.beside_writers() else None
 
@@ -386,7 +386,7 @@ class PostgresEngine:
 
     @contextmanager
     def migrating(self) -> Iterator[sqlalchemy.Connection]:
-        raw = self._connections.connect()
+        raw = self._connections.connect(unlimited=True)
         raw.autocommit = False
         engine = sqlalchemy.create_engine("postgresql+psycopg://", creator=lambda: raw, poolclass=sqlalchemy.StaticPool)
         try:

@@ -26,6 +26,10 @@ MAX_CONNECTIONS = 16  # of one open store: a server allows a hundred, unless it 
 CONNECT_SECONDS = 10  # unless the URL says connect_timeout
 OLDEST_POSTGRES = 14
 LOCKS = 0x74746C73  # "ttls", the first half of the numbers of our advisory locks; the second tells what for
+_UNLIMITED = (
+    "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN "  # the last is not known before PostgreSQL 17
+    "('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')"
+)
 PREPARED_AFTER = 1  # runs of a statement on a connection: what is run once is not worth it
 
 
@@ -203,8 +207,11 @@ class Connections:
 
     # --- making and closing them ------------------------------------------------------------------------------------
 
-    def connect(self) -> psycopg.Connection:
-        """A new one, with the settings of the store. Raises CannotOpen."""
+    def connect(self, *, unlimited: bool = False) -> psycopg.Connection:
+        """A new one, with the settings of the store. Raises CannotOpen.
+
+        `unlimited`, as pg_dump is: for work that takes as long as it takes, whatever a request of an application may.
+        """
         address = self._address
         raw = self._bare()
         try:
@@ -213,6 +220,8 @@ class Connections:
             postgres_values.register(raw)
             calls = ", ".join("set_config(%s, %s, false)" for _ in self._settings)
             raw.execute(f"SELECT {calls}", [part for setting in self._settings.items() for part in setting])
+            if unlimited:
+                raw.execute(_UNLIMITED)
         except psycopg.Error as error:
             raw.close()
             raise cannot_connect(error, address.name, address.password) from None

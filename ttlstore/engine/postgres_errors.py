@@ -37,6 +37,11 @@ def translated(error: psycopg.Error, name: str, busy_timeout: float, *, lost: bo
             return StoreBusy(f"{name} stayed locked for {busy_timeout:g} s (busy_timeout); nothing was written")
         case errors.DeadlockDetected() | errors.SerializationFailure():
             return StoreBusy(f"{name}: another transaction was in the way, and nothing was written; start again")
+        case errors.QueryCanceled():
+            return StoreBusy(
+                f"the server ended a call to {name}, and nothing of it was written: {_said(error)}; its "
+                "statement_timeout is how long one may take, the wait for a lock included"
+            )
         case errors.InFailedSqlTransaction():
             return rolled_back()
         case errors.DiskFull():
