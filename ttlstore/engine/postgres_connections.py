@@ -128,7 +128,8 @@ class Connections:
         if not self._slots.acquire(timeout=self._busy_timeout):
             raise StoreBusy(
                 f"all {MAX_CONNECTIONS} connections to {self._address.name} were in use for {self._busy_timeout:g} s "
-                "(busy_timeout); nothing was written"
+                "(busy_timeout), by transactions, or by iterators that were begun and neither finished nor closed; "
+                "nothing was written"
             )
         try:
             while self._free:
