@@ -39,7 +39,7 @@ def translated(error: psycopg.Error, name: str, busy_timeout: float, *, lost: bo
             return StoreBusy(f"{name}: another transaction was in the way, and nothing was written; start again")
         case errors.QueryCanceled():
             return StoreBusy(
-                f"the server ended a call to {name}, and nothing of it was written: {_said(error)}; its "
+                f"the server ended a call to {name}, and nothing of it was written: {said(error)}; its "
                 "statement_timeout is how long one may take, the wait for a lock included"
             )
         case errors.InFailedSqlTransaction():
@@ -47,18 +47,18 @@ def translated(error: psycopg.Error, name: str, busy_timeout: float, *, lost: bo
         case errors.DiskFull():
             return StoreFull(f"there is no room left to write to {name}; nothing was written")
         case errors.DataCorrupted() | errors.IndexCorrupted():
-            return StoreCorrupt(f"{name} is damaged: {_said(error)}")
+            return StoreCorrupt(f"{name} is damaged: {said(error)}")
         case errors.ReadOnlySqlTransaction() | errors.InsufficientPrivilege():
-            return StoreReadOnly(f"{name} cannot be written: {_said(error)}")
+            return StoreReadOnly(f"{name} cannot be written: {said(error)}")
         case errors.ForeignKeyViolation():
             return CollectionNotFound(f"the collection was dropped from {name} meanwhile")
         case errors.ProgramLimitExceeded():
-            return InvalidDocument(f"the id, the partition key or an indexed value is too long: {_said(error)}")
+            return InvalidDocument(f"the id, the partition key or an indexed value is too long: {said(error)}")
     if lost or isinstance(error, _LOST):
         return ConnectionLost(
             f"the connection to {name} was lost; what this call was to write may be written or not: read it again"
         )
-    return StoreFailed(f"{name}: {_said(error)}")
+    return StoreFailed(f"{name}: {said(error)}")
 
 
 def rolled_back() -> StoreFailed:
@@ -71,11 +71,12 @@ def lost_inside(name: str) -> ConnectionLost:
 
 def cannot_connect(error: psycopg.Error, name: str, password: str | None) -> CannotOpen:
     """Without the password, even if a server or a proxy should repeat it. libpq does not."""
-    said = _said(error)
+    text = said(error)
     if password and len(password) >= SHORTEST_BLANKED and password not in name:
-        said = said.replace(password, "…")
-    return CannotOpen(f"{name} cannot be reached: {said}")
+        text = text.replace(password, "…")
+    return CannotOpen(f"{name} cannot be reached: {text}")
 
 
-def _said(error: psycopg.Error) -> str:
+def said(error: psycopg.Error) -> str:
+    """In the server's own words, on one line."""
     return error.diag.message_primary or " ".join(str(error).split()) or type(error).__name__
