@@ -58,6 +58,8 @@ class Engine(Protocol):
     """The database and its version."""
     dialect: str
     """Its name in SQLAlchemy."""
+    standby: bool
+    """Whether it is the copy of another, which cannot be written."""
     script_begins: tuple[str, ...]
     """What a migration that is run by hand must run first."""
     statements: Statements

@@ -36,7 +36,10 @@ def translated(error: psycopg.Error, name: str, busy_timeout: float, *, lost: bo
         case errors.LockNotAvailable():
             return StoreBusy(f"{name} stayed locked for {busy_timeout:g} s (busy_timeout); nothing was written")
         case errors.DeadlockDetected() | errors.SerializationFailure():
-            return StoreBusy(f"{name}: another transaction was in the way, and nothing was written; start again")
+            return StoreBusy(
+                f"{name}: another transaction was in the way, or what a standby has to replay; nothing was written, "
+                "start again"
+            )
         case errors.QueryCanceled():
             return StoreBusy(
                 f"the server ended a call to {name}, and nothing of it was written: {said(error)}; its "
