@@ -178,6 +178,30 @@ def test_without_the_driver_the_error_says_what_to_install(monkeypatch: pytest.M
         ttlstore.open("postgresql://host/db")
 
 
+def passed_to_libpq(url: str, **options: Any) -> dict[str, str]:
+    with ttlstore.open(url, vacuum=False, **options) as store:
+        (connection,) = store._engine._connections._all  # type: ignore[attr-defined]
+        parameters: dict[str, str] = connection.raw.info.get_parameters()
+        return parameters
+
+
+def test_a_server_that_falls_silent_is_not_waited_for_for_hours(postgres_url: str) -> None:
+    passed = passed_to_libpq(postgres_url, busy_timeout=7)
+    idle, interval, count = (int(passed[f"keepalives_{name}"]) for name in ("idle", "interval", "count"))
+    assert idle + interval * count <= 60
+    assert passed["tcp_user_timeout"] == "67000", "in milliseconds; a server that waits for a lock may stop reading"
+    assert passed["connect_timeout"] == "10"
+
+
+def test_how_long_to_wait_for_a_silent_server_can_be_said_in_the_url_and_the_environment(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGCONNECT_TIMEOUT", "33")
+    said = {"keepalives_idle": "1", "keepalives_interval": "2", "keepalives_count": "4", "tcp_user_timeout": "5"}
+    passed = passed_to_libpq("&".join([postgres_url, *(f"{name}={value}" for name, value in said.items())]))
+    assert passed.items() >= {**said, "connect_timeout": "33"}.items()
+
+
 def test_an_old_server_is_refused_by_its_version(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_connections, "OLDEST_POSTGRES", 99)
     with pytest.raises(CannotOpen, match="needs PostgreSQL 99 or later"):

@@ -13,8 +13,8 @@ from contextlib import closing, contextmanager, suppress
 from time import monotonic
 
 import psycopg
-from psycopg.conninfo import make_conninfo
-from psycopg.pq import TransactionStatus
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import Conninfo, TransactionStatus
 
 from ttlstore import forks
 from ttlstore.engine import Durability, postgres_values
@@ -23,7 +23,15 @@ from ttlstore.engine.postgres_errors import cannot_connect
 from ttlstore.errors import CannotOpen, StoreBusy, StoreClosed, StoreFailed
 
 MAX_CONNECTIONS = 16  # of one open store: a server allows a hundred, unless it is told otherwise
-CONNECT_SECONDS = 10  # unless the URL says connect_timeout
+# What libpq is told, unless the URL or its environment says otherwise. By the defaults of operating systems a server
+# that is gone without a word, as behind a firewall that forgot the connection, is waited for for hours.
+DEFAULTS = {
+    "connect_timeout": "10",  # seconds, as the next two
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+}
+SILENT_SECONDS = 60  # after which what was sent is given up; not less than a server may stop reading for a lock
 OLDEST_POSTGRES = 14
 LOCKS = 0x74746C73  # "ttls", the first half of the numbers of our advisory locks; the second tells what for
 _UNLIMITED = (
@@ -99,6 +107,15 @@ class Connections:
             "standard_conforming_strings": "on",
             "array_nulls": "on",
         }
+        silent = {"tcp_user_timeout": str(milliseconds(SILENT_SECONDS + busy_timeout))}
+        said = {
+            *conninfo_to_dict(address.conninfo),
+            *(each.keyword.decode() for each in Conninfo.get_defaults() if each.val),
+        }
+        defaults = {name: value for name, value in (DEFAULTS | silent).items() if name not in said}
+        self._conninfo = make_conninfo(
+            address.conninfo, fallback_application_name="ttlstore", client_encoding="utf8", **defaults
+        )
         self._checked_pool = False
         self._closed = False
         self._forked_inside: str | None = None
@@ -232,15 +249,10 @@ class Connections:
         return raw
 
     def _bare(self) -> psycopg.Connection:
-        address = self._address
-        defaults = {"fallback_application_name": "ttlstore", "client_encoding": "utf8"}
-        if "connect_timeout" not in address.conninfo:
-            defaults["connect_timeout"] = str(CONNECT_SECONDS)
         try:
-            conninfo = make_conninfo(address.conninfo, **defaults)
-            return psycopg.connect(conninfo, autocommit=True, prepare_threshold=PREPARED_AFTER)
+            return psycopg.connect(self._conninfo, autocommit=True, prepare_threshold=PREPARED_AFTER)
         except psycopg.Error as error:
-            raise cannot_connect(error, address.name, address.password) from None
+            raise cannot_connect(error, self._address.name, self._address.password) from None
 
     def _check_pool(self, raw: psycopg.Connection) -> None:
         """Refuse a pool that has a connection of the server's for a transaction only.
