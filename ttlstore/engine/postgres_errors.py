@@ -42,7 +42,7 @@ def translated(error: psycopg.Error, name: str, busy_timeout: float, *, lost: bo
             )
         case errors.QueryCanceled():
             return StoreBusy(
-                f"the server ended a call to {name}, and nothing of it was written: {said(error)}; its "
+                f"the server ended a statement on {name}, and nothing of it was written: {said(error)}; its "
                 "statement_timeout is how long one may take, the wait for a lock included"
             )
         case errors.InFailedSqlTransaction():
