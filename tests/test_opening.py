@@ -84,7 +84,16 @@ def test_a_url_names_memory(url: str, tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize(
     "target",
-    ["mysql://u:secret@host/db", "sqlite:///a.db?mode=ro", "sqlite+aiosqlite:///a.db", "x://", "", b"a.db", "a\0b"],
+    [
+        "mysql://u:secret@host/db",
+        "sqlite:///a.db?mode=ro",
+        "sqlite://a.db",  # not in memory
+        "sqlite+aiosqlite:///a.db",
+        "x://",
+        "",
+        b"a.db",
+        "a\0b",
+    ],
 )
 def test_another_target_is_refused(target: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

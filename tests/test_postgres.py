@@ -307,6 +307,22 @@ def test_threads_share_a_few_connections_and_wait_for_one(postgres_url: str, mon
         assert collection.read("1")
 
 
+def test_iterators_that_are_not_finished_keep_their_connections(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_connections, "MAX_CONNECTIONS", 2)
+    with ttlstore.open(postgres_url, vacuum=False, busy_timeout=0.1) as store:
+        collection = store.create_collection("c")
+        collection.create_many({"id": str(number)} for number in range(1000))
+        begun = [collection.snapshot() for _ in range(2)]
+        assert [next(each)["id"] for each in begun] == ["0", "0"]
+        with pytest.raises(StoreBusy, match="iterators that were begun and neither finished nor closed"):
+            collection.read("1")
+        assert len(list(begun.pop())) == 999
+        assert collection.read("1")
+        assert len(list(begun.pop())) == 999, "which goes on meanwhile"
+
+
 def test_a_child_forked_inside_a_transaction_cannot_harm_it(live: Store, sessions: Collection) -> None:
     with live.transaction():
         sessions.create({"id": "a"})

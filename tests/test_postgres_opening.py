@@ -3,15 +3,19 @@
 import logging
 import re
 import sys
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import psycopg
 import pytest
 
 import ttlstore
 from tests.postgres import Server
-from ttlstore import CannotOpen, NotSupported, SchemaOutdated, StoreFailed
+from ttlstore import CannotOpen, IndexingPolicy, NotSupported, SchemaOutdated, StoreFailed, migrate
 from ttlstore.engine import postgres_connections
 from ttlstore.engine.postgres_address import Address
+from ttlstore.engine.postgres_errors import cannot_connect
 from ttlstore.statements import Prepared
 
 SECRET = "hunter2/&%3a"
@@ -23,10 +27,16 @@ QUOTED = "hunter2%2F%26%253a"
     [
         ("postgresql://host/db", "postgresql://host/db"),
         ("postgresql+psycopg://host/db", "postgresql://host/db"),
+        ("postgres://me:hunter2@host/db", "postgresql://me@host/db"),
+        ("postgresql://me:hun#t[er]:2&=;@host/db", "postgresql://me@host/db"),
+        ("postgresql://me%40corp:hunter2@host/db", "postgresql://me%40corp@host/db"),
+        ("postgresql://host/db?sslpassword=hunter2&passfile=/hunter2", "postgresql://host/db"),
         (f"postgresql://me:{QUOTED}@host:5433/db", "postgresql://me@host:5433/db"),
         (f"postgresql://host/db?user=me&password={QUOTED}", "postgresql://me@host/db"),
         ("postgresql://host/db?schema=other", "postgresql://host/db?schema=other"),
         ("postgresql://host/db?schema=ttlstore", "postgresql://host/db"),
+        ("postgresql://host/db?schema=TTLStore", "postgresql://host/db"),
+        ("postgresql://host/db?schema=Other", "postgresql://host/db?schema=other"),
         ("postgresql:///db?host=/run/postgresql", "postgresql:///db?host=/run/postgresql"),
         ("postgresql://host/db?sslmode=verify-full&sslrootcert=/ca.pem", "postgresql://host/db"),
         ("postgresql://a,b:5433/db?target_session_attrs=primary", "postgresql://a,b:,5433/db"),
@@ -45,22 +55,87 @@ def test_options_of_the_url_are_passed_on() -> None:
     assert "schema" not in passed
 
 
+MISREAD = [
+    "postgresql://me:hun@ter2@host/db",
+    "postgresql://me:hunter2@corp@host/db",
+    "postgresql://me:hun/ter2@host/db",
+    "postgresql://me:hun?ter2@host/db",
+    "postgresql://me:1/hun?user=ter2@host/db",
+    "postgresql://host?user=me&password=hun@ter2",
+    "postgresql://me:hun%ter2@host/db",
+    "postgresql://me:hunter2%zz@host/db",
+]
+
+
+@pytest.mark.parametrize("url", MISREAD)
+def test_a_password_that_would_be_taken_for_something_else_is_refused_with_the_way_to_write_it(url: str) -> None:
+    with pytest.raises(CannotOpen, match=r"must be percent-encoded .*urllib\.parse\.quote"):
+        ttlstore.open(url)
+
+
 @pytest.mark.parametrize(
     "url",
     [
+        *MISREAD,
         "postgresql://me:hunter2@host:port/db",
-        "postgresql://me:hunter2%zz@host/db",
+        "postgresql://me:hunter2/db",
+        "postgresql://me:hunter2:host/db",
         "postgresql://me:hunter2@[host/db",
         "postgresql://me:hunter2@host/db?no_such_option=1",
         "postgresql://me:hunter2@host/db?schema=a-b",
         "postgresql://me:hunter2@host/db?schema=",
+        "postgresql://host/db&password=hunter2",
+        "postgresql://host/db?user=me;password=hunter2",
+        "postgresql://host/db?schema=x?password=hunter2",
         "postgresql+asyncpg://me:hunter2@host/db",
+        "postgresql+psycopg2://host/db?user=me&password=hunter2",
+        "POSTGRESQL://host/db?user=me&password=hunter2",
+        "cockroach-db://me:hunter2@host/db",
+        "mysql://me:hun@ter2@host/db",
+        "mysql://me:hunter2/db",
+        "sqlite:///a.db?password=hunter2",
+        "sqlite://me:hunter2@host/a.db",
+        " postgresql://me:hunter2@host/db",
+        '"postgresql://me:hunter2@host/db"',
+        "postgresql:/me:hunter2@host/db",
+        "postgresql:me:hunter2@host/db",
+        "postgresql://me:hunter2\0@host/db",
+        "postgresql://me:hunter2\ud800@host/db",
+        b"postgresql://me:hunter2@host/db",
     ],
 )
-def test_a_url_that_cannot_be_read_is_refused_without_being_repeated(url: str) -> None:
+def test_a_url_that_cannot_be_read_is_refused_without_being_repeated(url: Any) -> None:
     with pytest.raises(CannotOpen) as refused:
         ttlstore.open(url)
-    assert "hunter2" not in str(refused.value)
+    assert not re.search("hun|ter2", everything_told_by(refused.value))
+
+
+def everything_told_by(error: BaseException | None) -> str:
+    """With the errors that led to it, even those that a traceback leaves out."""
+    told = []
+    while error is not None:
+        told += [str(error), repr(error), *traceback.format_exception_only(error)]
+        error = error.__cause__ or error.__context__
+    return "\n".join(told)
+
+
+@pytest.mark.parametrize("password", ["1", "server", "postgres"])
+def test_a_password_that_is_also_a_word_of_the_message_is_not_told_by_a_blank(password: str) -> None:
+    with pytest.raises(CannotOpen) as refused:
+        ttlstore.open(f"postgresql://postgres:{password}@localhost:1/db?connect_timeout=2")
+    assert "server at" in str(refused.value)
+    assert "port 1 " in str(refused.value)
+    assert "…" not in str(refused.value)
+
+
+def test_a_password_that_a_server_repeats_is_left_out() -> None:
+    said = psycopg.OperationalError("no user me with the password hunter2hunter2")
+    told = str(cannot_connect(said, "postgresql://me@host/db", "hunter2hunter2"))
+    assert "no user me with the password …" in told
+
+
+def test_the_parts_of_a_url_are_not_shown_by_what_shows_variables() -> None:
+    assert repr(Address.parse(f"postgresql://me:{QUOTED}@host/db")) == "<Address postgresql://me@host/db>"
 
 
 def test_a_password_is_never_told(postgres_url: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -78,9 +153,17 @@ def test_a_password_is_never_told(postgres_url: str, caplog: pytest.LogCaptureFi
     told.append(str(closed.value))
     with pytest.raises(CannotOpen) as refused:
         ttlstore.open(f"postgresql://me:{QUOTED}@localhost:1/db?connect_timeout=2")
-    told += [str(refused.value), repr(refused.value.__cause__), caplog.text]
+    told += [everything_told_by(refused.value), "".join(traceback.format_exception(refused.value)), caplog.text]
     for text in told:
         assert "hunter2" not in text
+
+
+def test_the_short_scheme_of_libpq_opens_the_same_store(postgres_url: str) -> None:
+    with ttlstore.open(postgres_url, vacuum=False) as store:
+        store.create_collection("c")
+    with ttlstore.open(postgres_url.replace("postgresql://", "postgres://"), vacuum=False) as same:
+        assert same.name == store.name
+        assert [found.name for found in same.list_collections()] == ["c"]
 
 
 def test_a_server_that_is_not_there_is_named() -> None:
@@ -93,6 +176,30 @@ def test_without_the_driver_the_error_says_what_to_install(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "ttlstore.engine.postgres", None)
     with pytest.raises(CannotOpen, match=re.escape("pip install 'ttlstore[postgres]'")):
         ttlstore.open("postgresql://host/db")
+
+
+def passed_to_libpq(url: str, **options: Any) -> dict[str, str]:
+    with ttlstore.open(url, vacuum=False, **options) as store:
+        (connection,) = store._engine._connections._all  # type: ignore[attr-defined]
+        parameters: dict[str, str] = connection.raw.info.get_parameters()
+        return parameters
+
+
+def test_a_server_that_falls_silent_is_not_waited_for_for_hours(postgres_url: str) -> None:
+    passed = passed_to_libpq(postgres_url, busy_timeout=7)
+    idle, interval, count = (int(passed[f"keepalives_{name}"]) for name in ("idle", "interval", "count"))
+    assert idle + interval * count <= 60
+    assert passed["tcp_user_timeout"] == "67000", "in milliseconds; a server that waits for a lock may stop reading"
+    assert passed["connect_timeout"] == "10"
+
+
+def test_how_long_to_wait_for_a_silent_server_can_be_said_in_the_url_and_the_environment(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGCONNECT_TIMEOUT", "33")
+    said = {"keepalives_idle": "1", "keepalives_interval": "2", "keepalives_count": "4", "tcp_user_timeout": "5"}
+    passed = passed_to_libpq("&".join([postgres_url, *(f"{name}={value}" for name, value in said.items())]))
+    assert passed.items() >= {**said, "connect_timeout": "33"}.items()
 
 
 def test_an_old_server_is_refused_by_its_version(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,6 +256,47 @@ def test_a_schema_without_a_store_is_not_filled_without_migrating(postgres: Serv
         ttlstore.open(postgres.store_url(schema), migrate=False)
     with pytest.raises(SchemaOutdated, match="has schema none"):
         ttlstore.open(postgres.store_url(schema), read_only=True)
+
+
+@pytest.mark.parametrize("schema", ["user", "select", "current_user", "default"])
+def test_a_schema_may_be_called_by_a_reserved_word(postgres: Server, schema: str) -> None:
+    url = postgres.store_url(schema)
+    try:
+        script = migrate.script(url, "head", direction="upgrade")
+        with psycopg.connect(postgres.url, autocommit=True) as by_hand:
+            by_hand.execute(script.encode())
+        with ttlstore.open(url, migrate=False, vacuum=False) as store:
+            made_by_script = store.list_collections()
+        postgres.admin.execute(f'DROP SCHEMA "{schema}" CASCADE')
+        with ttlstore.open(url, vacuum=False) as store:
+            assert store.list_collections() == made_by_script == []
+            c = store.create_collection("c", default_ttl=10, indexing=IndexingPolicy(paths=("/n",)))
+            c.create({"id": "a", "n": 1})
+            assert list(c.query("SELECT VALUE c.id FROM c WHERE c.n = 1")) == ["a"]
+            store.vacuum()
+            assert store.check() == []
+    finally:
+        postgres.admin.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE')
+
+
+@pytest.mark.parametrize("schema", ["pg_catalog", "pg_temp", "PG_mine", "information_schema"])
+def test_a_schema_of_the_servers_own_is_refused(postgres: Server, schema: str) -> None:
+    with pytest.raises(CannotOpen, match=f"the schema {schema.lower()} is PostgreSQL's own.*name another"):
+        ttlstore.open(postgres.store_url(schema))
+
+
+def test_a_schema_is_the_same_in_small_and_capital_letters(postgres: Server) -> None:
+    schema = postgres.new_schema()
+
+    def start(name: str) -> Any:
+        with ttlstore.open(postgres.store_url(name), vacuum=False) as store:
+            return store.ensure_collection("c").create({"id": name})["id"]
+
+    names = [schema, schema.upper(), schema.title()]
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(start, names)) == names
+    rows = postgres.admin.execute(f"SELECT id FROM {schema}.documents ORDER BY id").fetchall()
+    assert [id for (id,) in rows] == sorted(names)
 
 
 def test_stores_in_two_schemas_know_nothing_of_each_other(postgres: Server) -> None:

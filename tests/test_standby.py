@@ -11,7 +11,8 @@ import pytest
 
 import ttlstore
 from tests.postgres import cluster
-from ttlstore import DocumentNotFound, StoreReadOnly
+from ttlstore import CannotOpen, DocumentNotFound, StoreBusy, StoreReadOnly, VacuumPolicy
+from ttlstore.engine.postgres import FEW_ROWS, STREAMED_ROWS
 from ttlstore.testing import FakeClock
 
 PATIENCE_SECONDS = 60.0
@@ -118,3 +119,49 @@ def test_a_standby_goes_by_the_clock_of_a_server_and_cannot_be_written(pair: Pai
             pytest.raises(StoreReadOnly),
         ):
             standby.collection("sessions").create({"id": "c"})
+
+
+def test_a_standby_is_not_opened_to_delete_what_it_cannot(pair: Pair) -> None:
+    ttlstore.open(f"{pair.primary_url}&schema=two", vacuum=False).close()
+    pair.catch_up()
+    url = f"{pair.standby_url}&schema=two"
+    for vacuum in (True, VacuumPolicy()):
+        with pytest.raises(CannotOpen, match=r"is a standby.*read_only=True"):
+            ttlstore.open(url, vacuum=vacuum)
+    with ttlstore.open(url, read_only=True) as standby:
+        assert standby.list_collections() == []
+
+
+def test_a_read_that_is_in_the_way_of_what_a_standby_replays_can_be_started_again(pair: Pair) -> None:
+    settings = {"max_standby_streaming_delay": "0", "log_recovery_conflict_waits": "on", "deadlock_timeout": "'1ms'"}
+    for name, value in settings.items():
+        pair.standby.execute(f"ALTER SYSTEM SET {name} = {value}")
+    pair.standby.execute("SELECT pg_reload_conf()")
+    log = Path(pair.standby_url.partition("host=")[2], "log")
+    try:
+        with ttlstore.open(f"{pair.primary_url}&schema=three", vacuum=False) as primary:
+            collection = primary.create_collection("c")
+            # More than the connection holds: the server is still at it when the first has been read.
+            collection.create_many(
+                {"id": str(number), "text": "x" * 20_000} for number in range(FEW_ROWS + 3 * STREAMED_ROWS)
+            )
+            pair.catch_up()
+            with ttlstore.open(f"{pair.standby_url}&schema=three", read_only=True) as standby:
+                there = standby.collection("c")
+                reading = there.snapshot()
+                assert next(reading)["id"] == "0"
+                primary.delete_collection("c")
+                primary.create_collection("d")
+                primary.vacuum()
+                pair.primary.execute("VACUUM three.documents")
+                deadline = time.monotonic() + PATIENCE_SECONDS
+                while "recovery still waiting" not in log.read_text():
+                    assert time.monotonic() < deadline, "nothing is in the way"
+                with pytest.raises(StoreBusy, match="start again"):
+                    list(reading)
+                pair.catch_up()
+                assert [found.name for found in standby.list_collections()] == ["d"]
+    finally:
+        for name in settings:
+            pair.standby.execute(f"ALTER SYSTEM RESET {name}")
+        pair.standby.execute("SELECT pg_reload_conf()")

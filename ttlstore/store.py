@@ -76,6 +76,8 @@ def open(
         target, clock=clock, durability=durability, busy_timeout=busy_timeout, create=migrate, read_only=read_only
     )
     try:
+        if vacuum and engine.standby:
+            raise CannotOpen(f"{engine.name} is a standby, where nothing can be deleted: open it with read_only=True")
         migrations.ensure_schema(engine, migrate=migrate)
     except BaseException:
         engine.close()

@@ -21,6 +21,8 @@ Row = tuple[Any, ...]
 Durability = Literal["full", "normal"]
 Progress = Callable[[int, int], None]
 
+_LIKE_A_SERVER = re.compile(r"""[\s"']*postgres(ql)?(\+\w+)?:""")  # with a slip that makes it a path, to be repeated
+
 
 class Space(NamedTuple):
     """The size of a database, and how much of it is unused."""
@@ -56,6 +58,8 @@ class Engine(Protocol):
     """The database and its version."""
     dialect: str
     """Its name in SQLAlchemy."""
+    standby: bool
+    """Whether it is the copy of another, which cannot be written."""
     script_begins: tuple[str, ...]
     """What a migration that is run by hand must run first."""
     statements: Statements
@@ -221,10 +225,11 @@ def connect(
         raise ValueError(f"busy_timeout must be a number of seconds from 0 to 86400, got {shown(busy_timeout)}")
     path = os.fspath(target)
     if not isinstance(path, str) or not path or "\0" in path or not _can_be_a_name(path):
-        raise CannotOpen(f"a store is opened by a path, ':memory:' or a URL, got {shown(target)}")
+        got = "a URL that is not one" if "://" in repr(target) else shown(target)  # there may be a password in it
+        raise CannotOpen(f"a store is opened by a path, ':memory:' or a URL, got {got}")
     if on_a_server(path):
         return _postgres(path, clock, durability, busy_timeout, create=create, read_only=read_only)
-    if re.match(r"[A-Za-z][A-Za-z0-9+_]*://", path):
+    if "://" in path or _LIKE_A_SERVER.match(path):
         path = _path_in_url(path)
     from ttlstore.engine import sqlite
 
@@ -237,7 +242,7 @@ def connect(
 
 def on_a_server(target: str) -> bool:
     """Whether it names a store on a PostgreSQL server."""
-    return re.match(r"postgresql(\+psycopg)?://", target) is not None
+    return re.match(r"(postgres|postgresql|postgresql\+psycopg)://", target) is not None
 
 
 def _can_be_a_name(path: str) -> bool:
@@ -261,13 +266,14 @@ def _postgres(
 
 
 def _path_in_url(text: str) -> str:
-    try:
-        url = sqlalchemy.make_url(text)
-    except sqlalchemy.exc.ArgumentError:
-        raise CannotOpen(
-            "the URL cannot be read; it should look like sqlite:///app.db or postgresql://host/database"
-        ) from None
-    if url.drivername not in ("sqlite", "sqlite+pysqlite") or url.query:
-        got = shown(url.render_as_string())
+    """Raises CannotOpen, which repeats no more than the scheme: anywhere else there may be a password."""
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9+._-]*)://", text)
+    if scheme is None or scheme[1] not in ("sqlite", "sqlite+pysqlite"):
+        got = f"one that begins with {shown(scheme[0])}" if scheme else "one that begins with neither"
         raise CannotOpen(f"only URLs like sqlite:///app.db and postgresql://host/database can be opened, got {got}")
-    return url.database or ":memory:"
+    path = text.removeprefix(scheme[0])
+    if not path:
+        return ":memory:"
+    if not path.startswith("/") or "?" in path:
+        raise CannotOpen("the URL of a file has three slashes, or four before a full path, and no options after a ?")
+    return path[1:] or ":memory:"

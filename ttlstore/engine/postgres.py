@@ -23,6 +23,7 @@ from ttlstore.engine.postgres_connections import LOCKS, Connection, Connections
 from ttlstore.engine.postgres_errors import RETRIED, is_busy, lost_inside, rolled_back, translated
 from ttlstore.engine.postgres_indexes import ALL_INDEXES, BEING_MADE, IndexMaker
 from ttlstore.engine.postgres_json import PostgresJson
+from ttlstore.engine.postgres_rights import cannot_migrate, is_there
 from ttlstore.engine.postgres_settings import SeenSettings, compared, comparing
 from ttlstore.engine.postgres_sql import statements
 from ttlstore.errors import CannotOpen, NotSupported, StoreBusy, TtlStoreError, command
@@ -60,7 +61,7 @@ class PostgresEngine:
     ) -> None:
         address = Address.parse(url)
         self.name = address.name
-        self._schema = address.schema
+        self._address = address
         self._busy_timeout = busy_timeout
         self._read_only = read_only
         server_clock = clock is time.time
@@ -71,25 +72,20 @@ class PostgresEngine:
         self.statements: Statements = self._own
         self.json: Json = json
         self.script_begins: tuple[str, ...] = (
-            f"CREATE SCHEMA IF NOT EXISTS {address.schema}",
-            f"SET search_path TO {address.schema}",
+            f'CREATE SCHEMA IF NOT EXISTS "{address.schema}"',
+            f'SET search_path TO "{address.schema}"',
         )
         self._seen = SeenSettings()
         self._connections = Connections(address, durability, busy_timeout, read_only=read_only)
-        first = self._connections.take()
-        self.description = f"PostgreSQL {first.raw.info.parameter_status('server_version')}"
-        self._connections.give(first)
         try:
-            if not (create or self._is_there()):
-                raise CannotOpen(f"there is no store at {self.name}: make one with {command('init', self.name)}")
+            with self._some() as first:
+                self.description = f"PostgreSQL {first.raw.info.parameter_status('server_version')}"
+                self.standby = first.raw.info.parameter_status("in_hot_standby") == "on"
+                if not (is_there(first.raw, address) or create):
+                    raise CannotOpen(f"there is no store at {self.name}: make one with {command('init', self.name)}")
         except BaseException:
             self._connections.close()
             raise
-
-    def _is_there(self) -> bool:
-        """By its schema: the tables may have to be made, as after a downgrade."""
-        row = self.one(_literal("SELECT to_regnamespace(%s) IS NOT NULL"), (self._schema,))
-        return row is not None and bool(row[0])
 
     def _server_time(self) -> float:
         row = self.one(_literal("SELECT extract(epoch FROM clock_timestamp())::float8"))
@@ -256,7 +252,7 @@ class PostgresEngine:
             return
         # Who keeps house has other things to do than to wait for its turn.
         patience = self._busy_timeout if mine is None else 0.0
-        with IndexMaker(self._connections.connect(), self.name, self._busy_timeout) as maker:
+        with IndexMaker(self._connections.connect(unlimited=True), self.name, self._busy_timeout) as maker:
             maker.wait_for_turn(patience)
             yield maker.define if maker.beside_writers() else None
 
@@ -386,18 +382,21 @@ class PostgresEngine:
 
     @contextmanager
     def migrating(self) -> Iterator[sqlalchemy.Connection]:
-        raw = self._connections.connect()
+        schema = self._address.schema
+        raw = self._connections.connect(unlimited=True)
         raw.autocommit = False
         engine = sqlalchemy.create_engine("postgresql+psycopg://", creator=lambda: raw, poolclass=sqlalchemy.StaticPool)
         try:
             with engine.begin() as connection:
                 connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{MIGRATION_PATIENCE}'")
-                connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s::int, hashtext(%s))", (LOCKS, self._schema))
-                there = connection.exec_driver_sql("SELECT to_regnamespace(%s) IS NOT NULL", (self._schema,)).scalar()
+                connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s::int, hashtext(%s))", (LOCKS, schema))
+                there = connection.exec_driver_sql("SELECT to_regnamespace(%s) IS NOT NULL", (schema,)).scalar()
                 if not there:  # not IF NOT EXISTS, which asks for a permission that nobody needs to use a schema
-                    connection.exec_driver_sql(f"CREATE SCHEMA {self._schema}")
+                    connection.exec_driver_sql(f'CREATE SCHEMA "{schema}"')
                 yield connection
         except sqlalchemy.exc.DBAPIError as error:
+            if isinstance(error.orig, psycopg.errors.InsufficientPrivilege):
+                raise cannot_migrate(error.orig, self._address) from error
             if isinstance(error.orig, psycopg.Error):
                 raise translated(error.orig, self.name, self._busy_timeout, lost=raw.broken) from error
             raise
@@ -418,8 +417,8 @@ class PostgresEngine:
     def backup(self, path: str, progress: Progress) -> None:
         self._connections.require_usable()
         raise NotSupported(
-            f"a store on PostgreSQL is not copied to a file by ttlstore: use pg_dump --schema={self._schema}, or the "
-            "server's own backups"
+            "a store on PostgreSQL is not copied to a file by ttlstore: use "
+            f"pg_dump --schema={self._address.schema}, or the server's own backups"
         )
 
     def close(self) -> None:

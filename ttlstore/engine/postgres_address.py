@@ -11,6 +11,9 @@ from ttlstore.errors import CannotOpen, shown
 
 DEFAULT_SCHEMA = "ttlstore"  # not public: tables called "documents" are in many databases
 
+_ENCODED = "special characters in a user, a password or any other part must be percent-encoded (@ is %40, / is %2F, "
+_HOW = "% is %25), as urllib.parse.quote(password, safe='') does"
+
 
 class Address(NamedTuple):
     """What to connect to."""
@@ -18,31 +21,65 @@ class Address(NamedTuple):
     conninfo: str
     """For libpq, which takes every option of the URL: TLS, timeouts, several hosts."""
     schema: str
-    """Where in the database the tables are: `?schema=`, the one option that is not libpq's."""
+    """Where in the database the tables are: `?schema=`, the one option that is not libpq's. May be a reserved word."""
     name: str
     """For messages. Made of the parts that are no secrets."""
     password: str | None
 
+    def __repr__(self) -> str:
+        return f"<Address {self.name}>"  # what shows the variables of a traceback shows this
+
     @classmethod
     def parse(cls, url: str) -> "Address":
         """Raises CannotOpen, which does not repeat the URL."""
-        url = re.sub(r"^postgresql\+psycopg://", "postgresql://", url)
-        base, _, query = url.partition("?")
+        after_scheme = url.partition("://")[2]
+        _check_ats(after_scheme)
+        base, _, query = after_scheme.partition("?")
         options = [option for option in query.split("&") if option]
-        schemas = [unquote(option.removeprefix("schema=")) for option in options if option.startswith("schema=")]
-        schema = schemas[-1] if schemas else DEFAULT_SCHEMA
-        conninfo = "?".join([base, "&".join(option for option in options if not option.startswith("schema="))])
-        try:
-            found = {name: str(value) for name, value in conninfo_to_dict(conninfo).items()}
-        except psycopg.Error:
+        schemas = [option.removeprefix("schema=") for option in options if option.startswith("schema=")]
+        schema = unquote(schemas[-1]) if schemas else DEFAULT_SCHEMA
+        passed_on = "&".join(option for option in options if not option.startswith("schema="))
+        conninfo = f"postgresql://{base}?{passed_on}"
+        found = _read(conninfo)
+        # What libpq would take for a name of a database, a port or a schema may be where a password was meant to be.
+        misread = "=" in base.rpartition("@")[2] or any("=" in schema for schema in schemas)
+        if found is None or misread or not re.fullmatch("[0-9,]*", found.get("port", "")):
             raise CannotOpen(
-                "the URL cannot be read; it should look like postgresql://user@host:5432/database"
-            ) from None
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,62}", schema):
-            raise CannotOpen(
-                f"the schema in a URL must be letters, digits and _, at most 63 and no digit first, got {shown(schema)}"
+                f"the URL cannot be read; it should look like postgresql://user:password@host:5432/database; "
+                f"{_ENCODED}{_HOW}"
             )
+        schema = _schema(schema)
         return cls(conninfo, schema, _name(found, schema), found.get("password"))
+
+
+def _check_ats(after_scheme: str) -> None:
+    """Refuse a URL in which a password may end elsewhere than its author thinks.
+
+    libpq would read the rest of it as the host or the database, which are shown.
+    """
+    authority = re.split("[/?]", after_scheme, maxsplit=1)[0]
+    if after_scheme.count("@") > ("@" in authority):
+        raise CannotOpen(f"the only @ in a URL is the one before the host: {_ENCODED}{_HOW}")
+
+
+def _schema(given: str) -> str:
+    """In small letters, as PostgreSQL takes a name that is not quoted: the same store, however it is written."""
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,62}", given):
+        raise CannotOpen(
+            f"the schema in a URL must be letters, digits and _, at most 63 and no digit first, got {shown(given)}"
+        )
+    schema = given.lower()
+    if schema.startswith("pg_") or schema == "information_schema":
+        raise CannotOpen(f"the schema {schema} is PostgreSQL's own, as are all that begin with pg_: name another")
+    return schema
+
+
+def _read(conninfo: str) -> dict[str, str] | None:
+    """The options that libpq finds; None if it cannot read it. Its error is not kept: it repeats what was read."""
+    try:
+        return {name: str(value) for name, value in conninfo_to_dict(conninfo).items()}
+    except (psycopg.Error, UnicodeError):
+        return None
 
 
 def _name(found: dict[str, str], schema: str) -> str:

@@ -13,8 +13,8 @@ from contextlib import closing, contextmanager, suppress
 from time import monotonic
 
 import psycopg
-from psycopg.conninfo import make_conninfo
-from psycopg.pq import TransactionStatus
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import Conninfo, TransactionStatus
 
 from ttlstore import forks
 from ttlstore.engine import Durability, postgres_values
@@ -23,9 +23,21 @@ from ttlstore.engine.postgres_errors import cannot_connect
 from ttlstore.errors import CannotOpen, StoreBusy, StoreClosed, StoreFailed
 
 MAX_CONNECTIONS = 16  # of one open store: a server allows a hundred, unless it is told otherwise
-CONNECT_SECONDS = 10  # unless the URL says connect_timeout
+# What libpq is told, unless the URL or its environment says otherwise. By the defaults of operating systems a server
+# that is gone without a word, as behind a firewall that forgot the connection, is waited for for hours.
+DEFAULTS = {
+    "connect_timeout": "10",  # seconds, as the next two
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+}
+SILENT_SECONDS = 60  # after which what was sent is given up; not less than a server may stop reading for a lock
 OLDEST_POSTGRES = 14
 LOCKS = 0x74746C73  # "ttls", the first half of the numbers of our advisory locks; the second tells what for
+_UNLIMITED = (
+    "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN "  # the last is not known before PostgreSQL 17
+    "('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')"
+)
 PREPARED_AFTER = 1  # runs of a statement on a connection: what is run once is not worth it
 
 
@@ -91,7 +103,19 @@ class Connections:
             "synchronous_commit": "on" if durability == "full" else "off",
             "default_transaction_isolation": "read committed",
             "default_transaction_read_only": "on" if read_only else "off",
+            # What our statements mean must not depend on what was set for the database or the role.
+            "standard_conforming_strings": "on",
+            "array_nulls": "on",
         }
+        silent = {"tcp_user_timeout": str(milliseconds(SILENT_SECONDS + busy_timeout))}
+        said = {
+            *conninfo_to_dict(address.conninfo),
+            *(each.keyword.decode() for each in Conninfo.get_defaults() if each.val),
+        }
+        defaults = {name: value for name, value in (DEFAULTS | silent).items() if name not in said}
+        self._conninfo = make_conninfo(
+            address.conninfo, fallback_application_name="ttlstore", client_encoding="utf8", **defaults
+        )
         self._checked_pool = False
         self._closed = False
         self._forked_inside: str | None = None
@@ -121,7 +145,8 @@ class Connections:
         if not self._slots.acquire(timeout=self._busy_timeout):
             raise StoreBusy(
                 f"all {MAX_CONNECTIONS} connections to {self._address.name} were in use for {self._busy_timeout:g} s "
-                "(busy_timeout); nothing was written"
+                "(busy_timeout), by transactions, or by iterators that were begun and neither finished nor closed; "
+                "nothing was written"
             )
         try:
             while self._free:
@@ -200,8 +225,11 @@ class Connections:
 
     # --- making and closing them ------------------------------------------------------------------------------------
 
-    def connect(self) -> psycopg.Connection:
-        """A new one, with the settings of the store. Raises CannotOpen."""
+    def connect(self, *, unlimited: bool = False) -> psycopg.Connection:
+        """A new one, with the settings of the store. Raises CannotOpen.
+
+        `unlimited`, as pg_dump is: for work that takes as long as it takes, whatever a request of an application may.
+        """
         address = self._address
         raw = self._bare()
         try:
@@ -210,6 +238,8 @@ class Connections:
             postgres_values.register(raw)
             calls = ", ".join("set_config(%s, %s, false)" for _ in self._settings)
             raw.execute(f"SELECT {calls}", [part for setting in self._settings.items() for part in setting])
+            if unlimited:
+                raw.execute(_UNLIMITED)
         except psycopg.Error as error:
             raw.close()
             raise cannot_connect(error, address.name, address.password) from None
@@ -219,15 +249,10 @@ class Connections:
         return raw
 
     def _bare(self) -> psycopg.Connection:
-        address = self._address
-        defaults = {"fallback_application_name": "ttlstore", "client_encoding": "utf8"}
-        if "connect_timeout" not in address.conninfo:
-            defaults["connect_timeout"] = str(CONNECT_SECONDS)
         try:
-            conninfo = make_conninfo(address.conninfo, **defaults)
-            return psycopg.connect(conninfo, autocommit=True, prepare_threshold=PREPARED_AFTER)
+            return psycopg.connect(self._conninfo, autocommit=True, prepare_threshold=PREPARED_AFTER)
         except psycopg.Error as error:
-            raise cannot_connect(error, address.name, address.password) from None
+            raise cannot_connect(error, self._address.name, self._address.password) from None
 
     def _check_pool(self, raw: psycopg.Connection) -> None:
         """Refuse a pool that has a connection of the server's for a transaction only.

@@ -19,6 +19,8 @@ from ttlstore.errors import (
 RETRIED = (errors.DeadlockDetected, errors.SerializationFailure)
 """After which the whole transaction can be made again, and would succeed."""
 
+SHORTEST_BLANKED = 8  # characters of a password: a shorter one is met in ports and words, where a blank would tell it
+
 _LOCK_ERRORS = (*RETRIED, errors.LockNotAvailable)
 _LOST = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, errors.IdleSessionTimeout)
 
@@ -34,24 +36,32 @@ def translated(error: psycopg.Error, name: str, busy_timeout: float, *, lost: bo
         case errors.LockNotAvailable():
             return StoreBusy(f"{name} stayed locked for {busy_timeout:g} s (busy_timeout); nothing was written")
         case errors.DeadlockDetected() | errors.SerializationFailure():
-            return StoreBusy(f"{name}: another transaction was in the way, and nothing was written; start again")
+            return StoreBusy(
+                f"{name}: another transaction was in the way, or what a standby has to replay; nothing was written, "
+                "start again"
+            )
+        case errors.QueryCanceled():
+            return StoreBusy(
+                f"the server ended a statement on {name}, and nothing of it was written: {said(error)}; its "
+                "statement_timeout is how long one may take, the wait for a lock included"
+            )
         case errors.InFailedSqlTransaction():
             return rolled_back()
         case errors.DiskFull():
             return StoreFull(f"there is no room left to write to {name}; nothing was written")
         case errors.DataCorrupted() | errors.IndexCorrupted():
-            return StoreCorrupt(f"{name} is damaged: {_said(error)}")
+            return StoreCorrupt(f"{name} is damaged: {said(error)}")
         case errors.ReadOnlySqlTransaction() | errors.InsufficientPrivilege():
-            return StoreReadOnly(f"{name} cannot be written: {_said(error)}")
+            return StoreReadOnly(f"{name} cannot be written: {said(error)}")
         case errors.ForeignKeyViolation():
             return CollectionNotFound(f"the collection was dropped from {name} meanwhile")
         case errors.ProgramLimitExceeded():
-            return InvalidDocument(f"the id, the partition key or an indexed value is too long: {_said(error)}")
+            return InvalidDocument(f"the id, the partition key or an indexed value is too long: {said(error)}")
     if lost or isinstance(error, _LOST):
         return ConnectionLost(
             f"the connection to {name} was lost; what this call was to write may be written or not: read it again"
         )
-    return StoreFailed(f"{name}: {_said(error)}")
+    return StoreFailed(f"{name}: {said(error)}")
 
 
 def rolled_back() -> StoreFailed:
@@ -63,10 +73,13 @@ def lost_inside(name: str) -> ConnectionLost:
 
 
 def cannot_connect(error: psycopg.Error, name: str, password: str | None) -> CannotOpen:
-    """Without the password, even if the server or the driver should repeat it."""
-    said = _said(error)
-    return CannotOpen(f"{name} cannot be reached: {said.replace(password, '…') if password else said}")
+    """Without the password, even if a server or a proxy should repeat it. libpq does not."""
+    text = said(error)
+    if password and len(password) >= SHORTEST_BLANKED and password not in name:
+        text = text.replace(password, "…")
+    return CannotOpen(f"{name} cannot be reached: {text}")
 
 
-def _said(error: psycopg.Error) -> str:
+def said(error: psycopg.Error) -> str:
+    """In the server's own words, on one line."""
     return error.diag.message_primary or " ".join(str(error).split()) or type(error).__name__

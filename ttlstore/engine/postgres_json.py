@@ -18,12 +18,13 @@ from ttlstore.engine.postgres_values import FIRST_INEXACT, PAST_INTEGERS
 from ttlstore.schema import documents
 
 _BODY = documents.c.body.name  # without the table, which the expressions of an index may not name
-# Escaped backslashes step aside meanwhile, for a character that JSON never has as it is.
+# Escaped backslashes step aside meanwhile, for a character that JSON never has as it is. All are written as E'', which
+# means the same whatever standard_conforming_strings is: the server runs an index's functions in sessions of its own.
 _MARKED = (
-    rf"replace(replace(replace(replace({_BODY}, '\\', E'\x02'), '\u0001', '\u0001\u0002'), '\u0000', '\u0001\u0001'), "
-    r"E'\x02', '\\')"
+    rf"replace(replace(replace(replace({_BODY}, E'\\\\', E'\x02'), E'\\u0001', E'\\u0001\\u0002'), "
+    r"E'\\u0000', E'\\u0001\\u0001'), E'\x02', E'\\\\')"
 )
-_JSON = rf"(CASE WHEN strpos({_BODY}, '\u000') = 0 THEN {_BODY} ELSE {_MARKED} END)::json"
+_JSON = rf"(CASE WHEN strpos({_BODY}, E'\\u000') = 0 THEN {_BODY} ELSE {_MARKED} END)::json"
 _TYPES = {
     Rank.NULL: "null",
     Rank.NUMBER: "number",
@@ -137,7 +138,7 @@ def _step(part: str | int) -> str:
     if isinstance(part, int):
         return f" -> {part:d}"
     marked = part.replace("\x01", "\x01\x02").replace("\0", "\x01\x01")
-    return " -> '" + marked.replace("'", "''").replace("%", "%%") + "'"
+    return " -> E'" + marked.replace("\\", r"\\").replace("'", "''").replace("%", "%%") + "'"
 
 
 def _number(text: str) -> str:

@@ -62,6 +62,8 @@ def _statements() -> Statements:
 class SqliteEngine:
     """A store in a file, or in memory if there is no path."""
 
+    standby = False
+
     def __init__(
         self,
         path: str | None,
