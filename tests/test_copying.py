@@ -1,5 +1,6 @@
 """Copying a store to another place: every document with the life that it has left."""
 
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import pytest
 
 import ttlstore
 from ttlstore import CollectionExists, IndexingPolicy, Store
-from ttlstore.copying import BATCH_ROWS, Copied, copy
+from ttlstore.batches import BATCH_BYTES, BATCH_ROWS
+from ttlstore.copying import Copied, copy
 from ttlstore.testing import FakeClock
 
 
@@ -89,6 +91,56 @@ def test_a_copy_that_was_interrupted_goes_on(here: Store, places: tuple[str, str
         copy(*places, clock=clock, progress=interrupt)
     assert told == [(BATCH_ROWS, 2 * BATCH_ROWS + 10), (2 * BATCH_ROWS, 2 * BATCH_ROWS + 10)]
     assert copy(*places, clock=clock) == Copied(collections=1, documents=2 * BATCH_ROWS + 10, written=10)
+
+
+def test_large_documents_are_copied_a_few_at_a_time(here: Store, places: tuple[str, str], clock: FakeClock) -> None:
+    notes = here.create_collection("notes")
+    notes.create_many({"id": str(number), "text": "x" * (BATCH_BYTES // 8)} for number in range(20))
+    notes.create({"id": "larger than a batch", "text": "x" * (2 * BATCH_BYTES)})
+    notes.create_many({"id": f"small {number}"} for number in range(10))
+    told: list[int] = []
+    assert copy(*places, clock=clock, progress=lambda copied, _: told.append(copied)).written == 31
+    assert told == [8, 16, 21, 31]
+    with ttlstore.open(places[1], clock=clock, vacuum=False) as there:
+        assert list(there.collection("notes")) == list(notes)
+
+
+def test_memory_is_bounded_by_bytes_and_not_only_by_rows(
+    here: Store, places: tuple[str, str], clock: FakeClock
+) -> None:
+    notes = here.create_collection("notes")
+
+    def peak(count: int) -> int:
+        notes.upsert_many({"id": str(number), "text": "x" * (BATCH_BYTES // 8)} for number in range(count))
+        clock.advance(1)
+        tracemalloc.start()
+        try:
+            copy(*places, clock=clock)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    few = peak(20)
+    assert peak(60) < few * 1.5
+
+
+def test_what_is_written_while_it_is_copied_comes_as_it_is_when_its_turn_comes(
+    here: Store, places: tuple[str, str], clock: FakeClock
+) -> None:
+    notes = here.create_collection("notes")
+    notes.create_many({"id": str(number)} for number in range(3 * BATCH_ROWS))
+    last = str(3 * BATCH_ROWS - 1)
+
+    def change(copied: int, _: int) -> None:
+        if copied == BATCH_ROWS:
+            notes.upsert({"id": last, "new": True})
+            notes.delete(str(3 * BATCH_ROWS - 2))
+            notes.create({"id": "later"})
+
+    assert copy(*places, clock=clock, progress=change).documents == 3 * BATCH_ROWS - 1
+    with ttlstore.open(places[1], clock=clock, vacuum=False) as there:
+        assert there.collection("notes").read(last)["new"]
+        assert "later" not in there.collection("notes"), "an end that moves away would never be reached"
 
 
 @pytest.mark.parametrize("settings", [{"default_ttl": 5}, {"partition_key": "/customer"}])

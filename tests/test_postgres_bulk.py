@@ -14,7 +14,7 @@ import pytest
 import ttlstore
 from tests.postgres import Server, end_connections, waiting, waits_for_a_lock
 from ttlstore import Collection, CollectionNotFound, ConnectionLost, DocumentExists, Store, StoreBusy
-from ttlstore.bulk import BATCH_ROWS
+from ttlstore.batches import BATCH_ROWS
 from ttlstore.engine import postgres_bulk, postgres_connections
 from ttlstore.engine.postgres import COPIED_ROWS
 

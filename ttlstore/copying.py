@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Iterator
-from itertools import islice
 from typing import NamedTuple
 
 from ttlstore import store as stores
+from ttlstore.batches import Batches
 from ttlstore.collection import Collection
 from ttlstore.document import decode, encode, parse_pointer
 from ttlstore.engine import Progress
@@ -13,8 +13,6 @@ from ttlstore.errors import CannotOpen, CollectionExists
 from ttlstore.statements import Values
 from ttlstore.store import Store
 from ttlstore.ttl import Clock, present
-
-BATCH_ROWS = 1000  # written at a time
 
 
 class Copied(NamedTuple):
@@ -54,7 +52,7 @@ def copy(
         documents = written = 0
         collections = here.list_collections()
         for collection in collections:
-            for rows in _batches(_rows(collection, _counterpart(collection, there))):
+            for rows in Batches(_rows(collection, _counterpart(collection, there)), _bytes):
                 with there._engine.writing():
                     written += there._engine.change_many(there._statements.copy, rows)
                 documents += len(rows)
@@ -87,15 +85,23 @@ def _counterpart(collection: Collection, there: Store) -> Collection:
 
 
 def _rows(collection: Collection, counterpart: Collection) -> Iterator[Values]:
-    """The live documents of a collection at one moment, as the statement that copies them takes them."""
+    """The documents that are live now, each as it is when its turn comes, as the statement that copies them takes them.
+
+    Not by one statement: however few documents a driver fetches at a time, those could be too large to be held.
+    """
     engine, path = collection._engine, parse_pointer(collection.partition_key)
-    values = (collection._id, 0, present(engine.statement_clock))
-    for _, _, *stored in engine.stream(engine.statements.all_in_order, values):
-        encoded, _ = encode(decode(*stored), path)
-        _, ts, etag, _ = stored
-        yield *encoded.values(ts, etag), counterpart._id
+    after = 0
+    places = engine.stream(engine.statements.sizes, (collection._id, after, present(engine.statement_clock)))
+    for some in Batches(places, lambda place: int(place[1])):
+        last = some[-1][0]
+        values = (collection._id, after, last, present(engine.statement_clock))
+        for _, _, *stored in engine.all(engine.statements.up_to, values):
+            encoded, _ = encode(decode(*stored), path)
+            _, ts, etag, _ = stored
+            yield *encoded.values(ts, etag), counterpart._id
+        after = last
 
 
-def _batches(rows: Iterator[Values]) -> Iterator[list[Values]]:
-    while batch := list(islice(rows, BATCH_ROWS)):
-        yield batch
+def _bytes(row: Values) -> int:
+    size: int = row[5]  # of `Encoded.values`
+    return size

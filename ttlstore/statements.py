@@ -223,6 +223,12 @@ class Statements:
         )
         self.page = prepare(in_order.limit(bindparam("limit")), *("collection", "after", "now", "limit"))
         self.all_in_order = prepare(in_order, *("collection", "after", "now"))
+        # For those who take as many documents at a time as their memory allows.
+        self.sizes = prepare(
+            in_order.with_only_columns(documents.c.seq, documents.c.size), "collection", "after", "now"
+        )
+        up_to = in_order.where(documents.c.seq <= bindparam("last"))
+        self.up_to = prepare(up_to, *("collection", "after", "last", "now"))
         asked_partition: BindParameter[str | None] = bindparam("asked_partition", type_=Text)
         within: BindParameter[int | None] = bindparam("within", type_=BigInteger)
         self.newest = prepare(
