@@ -11,7 +11,8 @@ import pytest
 
 import ttlstore
 from tests.postgres import cluster
-from ttlstore import DocumentNotFound, StoreReadOnly
+from ttlstore import CannotOpen, DocumentNotFound, StoreReadOnly
+from ttlstore.copying import copy
 from ttlstore.testing import FakeClock
 
 PATIENCE_SECONDS = 60.0
@@ -118,3 +119,10 @@ def test_a_standby_goes_by_the_clock_of_a_server_and_cannot_be_written(pair: Pai
             pytest.raises(StoreReadOnly),
         ):
             standby.collection("sessions").create({"id": "c"})
+
+
+def test_a_standby_is_not_copied_onto_its_primary(pair: Pair) -> None:
+    with ttlstore.open(pair.primary_url, vacuum=False):
+        pair.catch_up()
+    with pytest.raises(CannotOpen, match="is the store itself"):
+        copy(pair.standby_url, pair.primary_url, clock=time.time)

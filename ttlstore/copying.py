@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from ttlstore import store as stores
@@ -41,13 +42,7 @@ def copy(
     Raises CollectionExists where the target has a collection with other settings, CannotOpen where it is the
     source itself, and what opening raises.
     """
-    with (
-        stores.open(source, clock=clock, read_only=True) as here,
-        # By the clock of the source: the target's own is asked for no time, least of all for that of the last write.
-        stores.open(target, clock=here.now, vacuum=False) as there,
-    ):
-        if os.fspath(source) == os.fspath(target) or _same_file(here.name, there.name):
-            raise CannotOpen(f"{there.name} is the store itself: name another place to copy it to")
+    with both(source, target, clock=clock) as (here, there):
         total = here.stats().live_documents
         documents = written = 0
         collections = here.list_collections()
@@ -60,8 +55,19 @@ def copy(
     return Copied(len(collections), documents, written)
 
 
-def _same_file(one: str, other: str) -> bool:
-    return os.path.isfile(one) and os.path.isfile(other) and os.path.samefile(one, other)
+@contextmanager
+def both(
+    source: str | os.PathLike[str], target: str | os.PathLike[str], *, clock: Clock
+) -> Iterator[tuple[Store, Store]]:
+    """The source, to be read, and the target, which is made if it is not there. Raises CannotOpen if they are one."""
+    with (
+        stores.open(source, clock=clock, read_only=True) as here,
+        # By the clock of the source: the target's own is asked for no time, least of all for that of the last write.
+        stores.open(target, clock=here.now, vacuum=False) as there,
+    ):
+        if here._engine.is_same(there._engine):
+            raise CannotOpen(f"{there.name} is the store itself: name another place to copy it to")
+        yield here, there
 
 
 def _counterpart(collection: Collection, there: Store) -> Collection:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 
 import pytest
 
@@ -45,10 +46,19 @@ def test_a_store_is_not_copied_onto_itself(db: str, run: Run, target: str) -> No
     assert "is the store itself: name another place" in run("copy", db, target, code=1).stderr
 
 
+SPELLINGS: list[Callable[[str], str]] = [
+    lambda url: url,
+    lambda url: url.replace("postgresql:", "postgresql+psycopg:"),
+    lambda url: f"{url}&application_name=another",
+    lambda url: url.replace("&schema=", "/&schema="),  # of the folder of its socket
+]
+
+
 @on_postgres
-def test_a_store_on_a_server_is_not_copied_onto_itself(db: str, run: Run) -> None:
-    refused = run("copy", db, db, code=1).stderr
-    assert refused == f"Error: {named(db)} is the store itself: name another place to copy it to\n"
+@pytest.mark.parametrize("spell", SPELLINGS, ids=["the same", "a driver", "an option", "a folder"])
+def test_a_store_on_a_server_is_not_copied_onto_itself(db: str, run: Run, spell: Callable[[str], str]) -> None:
+    refused = run("copy", db, spell(db), code=1).stderr
+    assert refused == f"Error: {named(spell(db))} is the store itself: name another place to copy it to\n"
 
 
 def test_a_store_is_copied_to_another_of_its_kind(db: str, elsewhere: str, run: Run, clock: FakeClock) -> None:

@@ -66,6 +66,9 @@ class Engine(Protocol):
     """For the parameters of statements. Where the server's clock rules, they read it themselves and ignore these."""
     json: Json
 
+    def is_same(self, other: "Engine") -> bool:
+        """Whether the other has the very same store, whatever it was called when it was opened."""
+
     def one(self, statement: Prepared, values: Values = ()) -> Row | None:
         """The first row."""
 

@@ -14,13 +14,14 @@ import psycopg
 import sqlalchemy
 from psycopg.pq import TransactionStatus
 
-from ttlstore.engine import Durability, Progress, Row, Settings, Space, all_or_none
+from ttlstore.engine import Durability, Engine, Progress, Row, Settings, Space, all_or_none
 from ttlstore.engine.json import Json
 from ttlstore.engine.postgres_address import Address
 from ttlstore.engine.postgres_bulk import Sending, send
 from ttlstore.engine.postgres_clock import ServerClock
 from ttlstore.engine.postgres_connections import LOCKS, Connection, Connections
 from ttlstore.engine.postgres_errors import RETRIED, is_busy, lost_inside, rolled_back, translated
+from ttlstore.engine.postgres_identity import IDENTITY, Identity
 from ttlstore.engine.postgres_indexes import ALL_INDEXES, BEING_MADE, IndexMaker
 from ttlstore.engine.postgres_json import PostgresJson
 from ttlstore.engine.postgres_settings import SeenSettings, compared, comparing
@@ -90,6 +91,13 @@ class PostgresEngine:
         """By its schema: the tables may have to be made, as after a downgrade."""
         row = self.one(_literal("SELECT to_regnamespace(%s) IS NOT NULL"), (self._schema,))
         return row is not None and bool(row[0])
+
+    def is_same(self, other: Engine) -> bool:
+        return isinstance(other, PostgresEngine) and self._identity().is_of(other._identity())
+
+    def _identity(self) -> Identity:
+        (row,) = self.all(_literal(IDENTITY), (documents.name,))
+        return Identity(*row)
 
     def _server_time(self) -> float:
         row = self.one(_literal("SELECT extract(epoch FROM clock_timestamp())::float8"))
