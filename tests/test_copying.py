@@ -1,7 +1,6 @@
 """Copying a store to another place: every document with the life that it has left."""
 
 import tracemalloc
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,21 +9,8 @@ import ttlstore
 from ttlstore import CollectionExists, IndexingPolicy, Store
 from ttlstore.batches import BATCH_BYTES, BATCH_ROWS
 from ttlstore.copying import Copied, copy
+from ttlstore.errors import command
 from ttlstore.testing import FakeClock
-
-
-@pytest.fixture(params=["file to postgres", "postgres to file", "file to file"])
-def places(request: pytest.FixtureRequest, path: Path) -> tuple[str, str]:
-    source, _, target = request.param.partition(" to ")
-    urls = {"postgres": request.getfixturevalue("postgres_url")} if "postgres" in request.param else {}
-    return urls.get(source, f"{path}-source"), urls.get(target, f"{path}-target")
-
-
-@pytest.fixture
-def here(places: tuple[str, str], clock: FakeClock) -> Iterator[Store]:
-    """The source."""
-    with ttlstore.open(places[0], clock=clock, vacuum=False) as store:
-        yield store
 
 
 def test_documents_come_with_the_life_that_they_have_left(
@@ -66,6 +52,19 @@ def test_copying_again_brings_over_what_has_changed(here: Store, places: tuple[s
     assert copy(*places, clock=clock) == Copied(collections=1, documents=6, written=2)
     with ttlstore.open(places[1], clock=clock, vacuum=False) as there:
         assert list(there.collection("notes")) == list(notes)
+
+
+def test_what_was_deleted_from_the_source_stays_and_is_told(
+    here: Store, places: tuple[str, str], clock: FakeClock
+) -> None:
+    notes = here.create_collection("notes", default_ttl=60)
+    here.create_collection("others").create({"id": "a"})
+    notes.create_many({"id": str(number)} for number in range(5))
+    copy(*places, clock=clock)
+    notes.delete("0")
+    assert copy(*places, clock=clock) == Copied(collections=2, documents=5, written=0, surplus=1)
+    clock.advance(60)
+    assert copy(*places, clock=clock) == Copied(collections=2, documents=1, written=0, surplus=0)
 
 
 def test_what_is_newer_in_the_target_is_left(here: Store, places: tuple[str, str], clock: FakeClock) -> None:
@@ -153,6 +152,32 @@ def test_a_collection_with_other_settings_is_not_mixed_with(
         with pytest.raises(CollectionExists, match=f"with another {next(iter(settings))}"):
             copy(*places, clock=clock)
         assert there.collection("notes").count() == 0
+
+
+@pytest.mark.parametrize(("default_ttl", "setting"), [(None, "off"), (-1, "on"), (7200, "7200")])
+def test_another_default_comes_with_the_command_that_makes_it_the_same(
+    here: Store, places: tuple[str, str], clock: FakeClock, default_ttl: int | None, setting: str
+) -> None:
+    notes = here.create_collection("my notes", default_ttl=60)
+    copy(*places, clock=clock)
+    notes.configure(default_ttl=default_ttl)
+    with pytest.raises(CollectionExists) as refused:
+        copy(*places, clock=clock)
+    with ttlstore.open(places[1], clock=clock, vacuum=False) as there:
+        assert command("ttl", there.name, "my notes", setting) in str(refused.value)
+        there.collection("my notes").configure(default_ttl=default_ttl)
+    assert copy(*places, clock=clock).collections == 1
+
+
+def test_a_target_keeps_the_indexes_that_it_has(here: Store, places: tuple[str, str], clock: FakeClock) -> None:
+    notes = here.create_collection("notes", indexing=IndexingPolicy(paths=("/a",)))
+    copy(*places, clock=clock)
+    notes.configure(indexing=IndexingPolicy(paths=("/b",)))
+    notes.create({"id": "1", "a": 1, "b": 2})
+    assert copy(*places, clock=clock).written == 1
+    with ttlstore.open(places[1], clock=clock, vacuum=False) as there:
+        assert there.collection("notes").indexing == IndexingPolicy(paths=("/a",))
+        assert there.collection("notes").read("1") == notes.read("1")
 
 
 def test_what_is_not_there_cannot_be_copied(path: Path, clock: FakeClock) -> None:

@@ -229,6 +229,15 @@ class Statements:
         )
         up_to = in_order.where(documents.c.seq <= bindparam("last"))
         self.up_to = prepare(up_to, *("collection", "after", "last", "now"))
+        self.keys = prepare(
+            select(*(documents.c[name] for name in (*KEY, "ts", "etag")))
+            .select_from(collections.join(documents, its_collection))
+            # Left to itself it sorts them, and SQLite has no other name for the index of the constraint.
+            .with_hint(documents, "INDEXED BY sqlite_autoindex_documents_1", "sqlite")
+            .where(this_collection, live())
+            .order_by(*(documents.c[name] for name in KEY)),
+            *("collection", "now"),
+        )
         asked_partition: BindParameter[str | None] = bindparam("asked_partition", type_=Text)
         within: BindParameter[int | None] = bindparam("within", type_=BigInteger)
         self.newest = prepare(
