@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 import ttlstore
+from tests.faults import works
+from tests.faults.victim import Victim
 from ttlstore import CollectionExists, IndexingPolicy, Store
 from ttlstore.batches import BATCH_BYTES, BATCH_ROWS
 from ttlstore.copying import Copied, copy
@@ -90,6 +92,23 @@ def test_a_copy_that_was_interrupted_goes_on(here: Store, places: tuple[str, str
         copy(*places, clock=clock, progress=interrupt)
     assert told == [(BATCH_ROWS, 2 * BATCH_ROWS + 10), (2 * BATCH_ROWS, 2 * BATCH_ROWS + 10)]
     assert copy(*places, clock=clock) == Copied(collections=1, documents=2 * BATCH_ROWS + 10, written=10)
+
+
+def test_a_copy_whose_process_is_killed_goes_on(here: Store, places: tuple[str, str], clock: FakeClock) -> None:
+    notes = here.create_collection("notes", default_ttl=60)
+    notes.create_many({"id": str(number)} for number in range(4 * BATCH_ROWS + 10))
+    clock.advance(30)
+    victim = Victim(works.copy_until, places[1], places[0], clock(), 2 * BATCH_ROWS)
+    assert victim.hears() == 2 * BATCH_ROWS
+    victim.killed_after(0)
+    with ttlstore.open(places[1], clock=clock, vacuum=False) as there:
+        assert list(there.collection("notes")) == list(notes)[: 2 * BATCH_ROWS]
+        size = 4 * BATCH_ROWS + 10
+        assert copy(*places, clock=clock) == Copied(collections=1, documents=size, written=2 * BATCH_ROWS + 10)
+        assert list(there.collection("notes")) == list(notes)
+        assert there.check() == []
+        clock.advance(30)
+        assert there.collection("notes").count() == 0
 
 
 def test_large_documents_are_copied_a_few_at_a_time(here: Store, places: tuple[str, str], clock: FakeClock) -> None:
