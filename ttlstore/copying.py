@@ -51,9 +51,9 @@ def copy(
         collections = here.list_collections()
         for collection in collections:
             counterpart = _counterpart(collection, there)
-            for rows in Batches(_rows(collection, counterpart), _bytes):
+            for rows in (batches := Batches(_rows(collection, counterpart), _bytes)):
                 with there._engine.writing():
-                    written += there._engine.change_many(there._statements.copy, rows)
+                    written += there._engine.change_many(there._statements.copy, rows, batches.make_next)
                 documents += len(rows)
                 progress(documents, max(documents, total))
             surplus += max(counterpart.count() - collection.count(), 0)

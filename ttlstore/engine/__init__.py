@@ -113,8 +113,11 @@ class Engine(Protocol):
     def change(self, statement: Prepared, values: Values) -> int:
         """Write inside `writing()`, and tell how many rows were changed."""
 
-    def change_many(self, statement: Prepared, rows: list[Values]) -> int:
-        """The same statement once for each of the rows, inside `writing()`."""
+    def change_many(self, statement: Prepared, rows: list[Values], meanwhile: Callable[[], None] | None = None) -> int:
+        """The same statement once for each of the rows, inside `writing()`.
+
+        `meanwhile` is as in `write_all`, and may not use this store.
+        """
 
     def write_all(
         self, statement: Prepared, count: int, rows: Callable[[], Iterator[Values]], meanwhile: Callable[[], None]

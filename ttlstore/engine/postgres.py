@@ -234,7 +234,7 @@ class PostgresEngine:
         except psycopg.Error as error:
             raise self._translated(error, connection) from error
 
-    def change_many(self, statement: Prepared, rows: list[Values]) -> int:
+    def change_many(self, statement: Prepared, rows: list[Values], meanwhile: Callable[[], None] | None = None) -> int:
         connection = self._in_transaction()
         alone = connection.depth == 1 and not connection.used
         many = self._own.of_many(statement, rows)
@@ -244,9 +244,14 @@ class PostgresEngine:
             self._run(connection, "BEGIN", None)
 
         def write() -> int:
-            if many is not None:
+            if many is None:
+                return self._run_each(connection, statement, rows)
+            if meanwhile is None:
                 return self._run(connection, *many).rowcount
-            return self._run_each(connection, statement, rows)
+            try:
+                return send(connection, lambda sending: sending.execute(*many), meanwhile)
+            except psycopg.Error as error:
+                raise self._translated(error, connection) from error
 
         return self._again(write, begin_again) if alone else write()
 

@@ -205,7 +205,7 @@ class SqliteEngine:
     ) -> bool:
         return all_or_none(self, statement, count, rows)
 
-    def change_many(self, statement: Prepared, rows: list[Values]) -> int:
+    def change_many(self, statement: Prepared, rows: list[Values], meanwhile: Callable[[], None] | None = None) -> int:
         connection = self._connections.mine()
         try:
             with connection.lock:
