@@ -1,11 +1,15 @@
 """Deletes on their way to a copy: what the source has no more goes, and nothing that somebody has just written."""
 
 from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import ttlstore
-from ttlstore import CollectionExists, PreconditionFailed, Store
+from ttlstore import CollectionExists, DocumentNotFound, PreconditionFailed, Store
 from ttlstore.batches import BATCH_ROWS
 from ttlstore.copying import copy
 from ttlstore.mirroring import Mirror, Surplus
@@ -127,6 +131,39 @@ def test_with_another_default_nothing_is_deleted(mirror: Mirror, here: Store, th
         with pytest.raises(CollectionExists, match="with another default_ttl"):
             act()
     assert there.collection("notes").count() == 5
+
+
+steps = st.tuples(
+    st.sampled_from(["upsert", "upsert", "delete", "touch", "copy", "advance"]),
+    st.sampled_from(["a", "a b", "a\t", "ab", "é", "\uffff", "\U0001f600"]),  # in no order of their own
+    st.sampled_from([1, "1", "é", None]),
+)
+
+
+@settings(max_examples=10)
+@given(steps=st.lists(steps, max_size=20))
+def test_whatever_was_done_both_have_the_same_in_the_end(
+    places: tuple[str, str], here: Store, there: Store, clock: FakeClock, steps: list[tuple[str, str, Any]]
+) -> None:
+    notes = here.create_collection("notes", partition_key="/p", default_ttl=3)
+    for verb, id, partition in steps:
+        match verb:
+            case "upsert":
+                notes.upsert({"id": id, "p": partition})
+            case "copy":
+                copy(*places, clock=clock)
+            case "advance":
+                clock.advance(1)
+            case _:
+                with suppress(DocumentNotFound):
+                    getattr(notes, verb)(id, partition=partition)
+    clock.advance(0.001)  # what the last copy brought is older than the next one
+    mirror = Mirror(*places, clock=clock)
+    copy(*places, clock=clock)
+    assert mirror.survey().documents == mirror.delete()
+    assert sorted(map(repr, there.collection("notes"))) == sorted(map(repr, notes))
+    for store in (here, there):
+        store.delete_collection("notes")
 
 
 def test_many_are_deleted_in_batches(
