@@ -117,3 +117,18 @@ def notes(store: Store) -> Collection:
 def sessions(store: Store) -> Collection:
     """Ten seconds by default."""
     return store.create_collection("sessions", default_ttl=10)
+
+
+@pytest.fixture(params=["file to postgres", "postgres to file", "file to file"])
+def places(request: pytest.FixtureRequest, path: Path) -> tuple[str, str]:
+    """The source of a copy, and its target."""
+    source, _, target = request.param.partition(" to ")
+    urls = {"postgres": request.getfixturevalue("postgres_url")} if "postgres" in request.param else {}
+    return urls.get(source, f"{path}-source"), urls.get(target, f"{path}-target")
+
+
+@pytest.fixture
+def here(places: tuple[str, str], clock: FakeClock) -> Iterator[Store]:
+    """The source."""
+    with ttlstore.open(places[0], clock=clock, vacuum=False) as store:
+        yield store

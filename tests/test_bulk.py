@@ -9,7 +9,7 @@ import pytest
 import ttlstore
 from tests.undone import undone
 from ttlstore import Collection, CollectionNotFound, DocumentExists, InvalidDocument, InvalidTtl, Store
-from ttlstore.bulk import BATCH_BYTES, BATCH_ROWS
+from ttlstore.batches import BATCH_BYTES, BATCH_ROWS
 from ttlstore.testing import FakeClock
 
 both = pytest.mark.parametrize("verb", ["create_many", "upsert_many"])

@@ -1,28 +1,18 @@
 """Copying a store to another place: every document with the life that it has left."""
 
-from collections.abc import Iterator
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 import ttlstore
+from tests.faults import works
+from tests.faults.victim import Victim
 from ttlstore import CollectionExists, IndexingPolicy, Store
-from ttlstore.copying import BATCH_ROWS, Copied, copy
+from ttlstore.batches import BATCH_BYTES, BATCH_ROWS
+from ttlstore.copying import Copied, copy
+from ttlstore.errors import command
 from ttlstore.testing import FakeClock
-
-
-@pytest.fixture(params=["file to postgres", "postgres to file", "file to file"])
-def places(request: pytest.FixtureRequest, path: Path) -> tuple[str, str]:
-    source, _, target = request.param.partition(" to ")
-    urls = {"postgres": request.getfixturevalue("postgres_url")} if "postgres" in request.param else {}
-    return urls.get(source, f"{path}-source"), urls.get(target, f"{path}-target")
-
-
-@pytest.fixture
-def here(places: tuple[str, str], clock: FakeClock) -> Iterator[Store]:
-    """The source."""
-    with ttlstore.open(places[0], clock=clock, vacuum=False) as store:
-        yield store
 
 
 def test_documents_come_with_the_life_that_they_have_left(
@@ -66,6 +56,19 @@ def test_copying_again_brings_over_what_has_changed(here: Store, places: tuple[s
         assert list(there.collection("notes")) == list(notes)
 
 
+def test_what_was_deleted_from_the_source_stays_and_is_told(
+    here: Store, places: tuple[str, str], clock: FakeClock
+) -> None:
+    notes = here.create_collection("notes", default_ttl=60)
+    here.create_collection("others").create({"id": "a"})
+    notes.create_many({"id": str(number)} for number in range(5))
+    copy(*places, clock=clock)
+    notes.delete("0")
+    assert copy(*places, clock=clock) == Copied(collections=2, documents=5, written=0, surplus=1)
+    clock.advance(60)
+    assert copy(*places, clock=clock) == Copied(collections=2, documents=1, written=0, surplus=0)
+
+
 def test_what_is_newer_in_the_target_is_left(here: Store, places: tuple[str, str], clock: FakeClock) -> None:
     here.create_collection("notes").create({"id": "a", "by": "source"})
     copy(*places, clock=clock)
@@ -91,6 +94,73 @@ def test_a_copy_that_was_interrupted_goes_on(here: Store, places: tuple[str, str
     assert copy(*places, clock=clock) == Copied(collections=1, documents=2 * BATCH_ROWS + 10, written=10)
 
 
+def test_a_copy_whose_process_is_killed_goes_on(here: Store, places: tuple[str, str], clock: FakeClock) -> None:
+    notes = here.create_collection("notes", default_ttl=60)
+    notes.create_many({"id": str(number)} for number in range(4 * BATCH_ROWS + 10))
+    clock.advance(30)
+    victim = Victim(works.copy_until, places[1], places[0], clock(), 2 * BATCH_ROWS)
+    assert victim.hears() == 2 * BATCH_ROWS
+    victim.killed_after(0)
+    with ttlstore.open(places[1], clock=clock, vacuum=False) as there:
+        assert list(there.collection("notes")) == list(notes)[: 2 * BATCH_ROWS]
+        size = 4 * BATCH_ROWS + 10
+        assert copy(*places, clock=clock) == Copied(collections=1, documents=size, written=2 * BATCH_ROWS + 10)
+        assert list(there.collection("notes")) == list(notes)
+        assert there.check() == []
+        clock.advance(30)
+        assert there.collection("notes").count() == 0
+
+
+def test_large_documents_are_copied_a_few_at_a_time(here: Store, places: tuple[str, str], clock: FakeClock) -> None:
+    notes = here.create_collection("notes")
+    notes.create_many({"id": str(number), "text": "x" * (BATCH_BYTES // 8)} for number in range(20))
+    notes.create({"id": "larger than a batch", "text": "x" * (2 * BATCH_BYTES)})
+    notes.create_many({"id": f"small {number}"} for number in range(10))
+    told: list[int] = []
+    assert copy(*places, clock=clock, progress=lambda copied, _: told.append(copied)).written == 31
+    assert told == [8, 16, 21, 31]
+    with ttlstore.open(places[1], clock=clock, vacuum=False) as there:
+        assert list(there.collection("notes")) == list(notes)
+
+
+def test_memory_is_bounded_by_bytes_and_not_only_by_rows(
+    here: Store, places: tuple[str, str], clock: FakeClock
+) -> None:
+    notes = here.create_collection("notes")
+
+    def peak(count: int) -> int:
+        notes.upsert_many({"id": str(number), "text": "x" * (BATCH_BYTES // 8)} for number in range(count))
+        clock.advance(1)
+        tracemalloc.start()
+        try:
+            copy(*places, clock=clock)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    few = peak(20)
+    assert peak(60) < few * 1.5
+
+
+def test_what_is_written_while_it_is_copied_comes_as_it_is_when_its_turn_comes(
+    here: Store, places: tuple[str, str], clock: FakeClock
+) -> None:
+    notes = here.create_collection("notes")
+    notes.create_many({"id": str(number)} for number in range(3 * BATCH_ROWS))
+    last = str(3 * BATCH_ROWS - 1)
+
+    def change(copied: int, _: int) -> None:
+        if copied == BATCH_ROWS:
+            notes.upsert({"id": last, "new": True})
+            notes.delete(str(3 * BATCH_ROWS - 2))
+            notes.create({"id": "later"})
+
+    assert copy(*places, clock=clock, progress=change).documents == 3 * BATCH_ROWS - 1
+    with ttlstore.open(places[1], clock=clock, vacuum=False) as there:
+        assert there.collection("notes").read(last)["new"]
+        assert "later" not in there.collection("notes"), "an end that moves away would never be reached"
+
+
 @pytest.mark.parametrize("settings", [{"default_ttl": 5}, {"partition_key": "/customer"}])
 def test_a_collection_with_other_settings_is_not_mixed_with(
     here: Store, places: tuple[str, str], clock: FakeClock, settings: dict[str, object]
@@ -101,6 +171,32 @@ def test_a_collection_with_other_settings_is_not_mixed_with(
         with pytest.raises(CollectionExists, match=f"with another {next(iter(settings))}"):
             copy(*places, clock=clock)
         assert there.collection("notes").count() == 0
+
+
+@pytest.mark.parametrize(("default_ttl", "setting"), [(None, "off"), (-1, "on"), (7200, "7200")])
+def test_another_default_comes_with_the_command_that_makes_it_the_same(
+    here: Store, places: tuple[str, str], clock: FakeClock, default_ttl: int | None, setting: str
+) -> None:
+    notes = here.create_collection("my notes", default_ttl=60)
+    copy(*places, clock=clock)
+    notes.configure(default_ttl=default_ttl)
+    with pytest.raises(CollectionExists) as refused:
+        copy(*places, clock=clock)
+    with ttlstore.open(places[1], clock=clock, vacuum=False) as there:
+        assert command("ttl", there.name, "my notes", setting) in str(refused.value)
+        there.collection("my notes").configure(default_ttl=default_ttl)
+    assert copy(*places, clock=clock).collections == 1
+
+
+def test_a_target_keeps_the_indexes_that_it_has(here: Store, places: tuple[str, str], clock: FakeClock) -> None:
+    notes = here.create_collection("notes", indexing=IndexingPolicy(paths=("/a",)))
+    copy(*places, clock=clock)
+    notes.configure(indexing=IndexingPolicy(paths=("/b",)))
+    notes.create({"id": "1", "a": 1, "b": 2})
+    assert copy(*places, clock=clock).written == 1
+    with ttlstore.open(places[1], clock=clock, vacuum=False) as there:
+        assert there.collection("notes").indexing == IndexingPolicy(paths=("/a",))
+        assert there.collection("notes").read("1") == notes.read("1")
 
 
 def test_what_is_not_there_cannot_be_copied(path: Path, clock: FakeClock) -> None:

@@ -14,7 +14,8 @@ import pytest
 import ttlstore
 from tests.postgres import Server, end_connections, moments_later, waiting, waits_for_a_lock
 from ttlstore import Collection, CollectionNotFound, ConnectionLost, DocumentExists, Store, StoreBusy
-from ttlstore.bulk import BATCH_ROWS
+from ttlstore.batches import BATCH_ROWS
+from ttlstore.document import Encoded
 from ttlstore.engine import postgres_bulk, postgres_connections
 from ttlstore.engine.postgres import COPIED_ROWS
 
@@ -311,3 +312,34 @@ def test_documents_that_come_twice_in_a_bulk_write_end_as_the_last(sessions: Col
     with pytest.raises(DocumentExists, match="document 1 "):
         sessions.create_many([{"id": "c"}, {"id": "c"}])
     assert sessions.count() == 3
+
+
+def copied(collection: Collection, meanwhile: Callable[[], Any]) -> int:
+    """Write a document as a copy does."""
+    engine = collection._engine
+    row = (*Encoded("a", "", None, b'{"id":"a"}').values(0, "etag"), collection._id)
+    with engine.writing():
+        return engine.change_many(engine.statements.copy, [row], meanwhile)
+
+
+def test_a_copy_reads_on_while_the_server_writes(
+    sessions: Collection, postgres: Server, by_hand: psycopg.Connection
+) -> None:
+    by_hand.execute("LOCK TABLE documents IN EXCLUSIVE MODE")
+
+    def once_it_waits() -> None:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not waits_for_a_lock(postgres):
+            assert time.monotonic() < deadline, "nothing was sent yet"
+        by_hand.rollback()
+
+    assert copied(sessions, once_it_waits) == 1
+    assert sessions.read("a")["_etag"] == "etag"
+
+
+def test_a_copy_that_is_interrupted_while_the_server_writes_leaves_nothing_of_its_batch(sessions: Collection) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        copied(sessions, interrupted)
+    assert sessions.count() == 0
+    assert copied(sessions, lambda: None) == 1
+    assert copied(sessions, lambda: None) == 0, "it is there already"

@@ -12,6 +12,7 @@ import pytest
 import ttlstore
 from tests.postgres import cluster
 from ttlstore import CannotOpen, DocumentNotFound, StoreBusy, StoreReadOnly, VacuumPolicy
+from ttlstore.copying import copy
 from ttlstore.engine.postgres import FEW_ROWS, STREAMED_ROWS
 from ttlstore.testing import FakeClock
 
@@ -165,3 +166,10 @@ def test_a_read_that_is_in_the_way_of_what_a_standby_replays_can_be_started_agai
         for name in settings:
             pair.standby.execute(f"ALTER SYSTEM RESET {name}")
         pair.standby.execute("SELECT pg_reload_conf()")
+
+
+def test_a_standby_is_not_copied_onto_its_primary(pair: Pair) -> None:
+    with ttlstore.open(pair.primary_url, vacuum=False):
+        pair.catch_up()
+    with pytest.raises(CannotOpen, match="is the store itself"):
+        copy(pair.standby_url, pair.primary_url, clock=time.time)

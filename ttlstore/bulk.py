@@ -5,14 +5,12 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import NoReturn
 
+from ttlstore.batches import Batches
 from ttlstore.document import Encoded, new_etag
 from ttlstore.engine import Engine
 from ttlstore.errors import DocumentExists, InvalidDocument, InvalidTtl
 from ttlstore.statements import Prepared, Values
 from ttlstore.ttl import moment, present
-
-BATCH_ROWS = 1000  # more gain little
-BATCH_BYTES = 4 * 1024 * 1024  # of documents held in memory, and about what a batch adds to the log
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ class BulkWrite:
         all_or_none = self.engine.in_transaction()
         try:
             with self.engine.writing() if all_or_none else nullcontext():
-                for batch in (batches := _Batches(documents)):
+                for batch in (batches := Batches(documents, lambda encoded: len(encoded.body))):
                     written = self._write(batch, batches.make_next)
                     stored += written
                     if written < len(batch):
@@ -67,37 +65,3 @@ class BulkWrite:
                 if not self.engine.change(self.statement, row):
                     return position
         return len(batch)
-
-
-class _Batches:
-    """Lists of bounded size, the next of which can be made ahead. What comes before an error comes before the error."""
-
-    def __init__(self, documents: Iterator[Encoded]) -> None:
-        self._documents = documents
-        self._ahead: list[Encoded] = []
-        self._failure: Exception | None = None
-
-    def __iter__(self) -> Iterator[list[Encoded]]:
-        while True:
-            self.make_next()
-            if not self._ahead:
-                break
-            batch, self._ahead = self._ahead, []
-            yield batch
-        if self._failure is not None:
-            raise self._failure
-
-    def make_next(self) -> None:
-        """Unless that was done already."""
-        batch = self._ahead
-        if batch or self._failure is not None:
-            return
-        size = 0
-        try:
-            for encoded in self._documents:
-                batch.append(encoded)
-                size += len(encoded.body)
-                if len(batch) == BATCH_ROWS or size >= BATCH_BYTES:
-                    return
-        except Exception as error:
-            self._failure = error

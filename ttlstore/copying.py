@@ -2,19 +2,18 @@
 
 import os
 from collections.abc import Iterator
-from itertools import islice
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from ttlstore import store as stores
+from ttlstore.batches import Batches
 from ttlstore.collection import Collection
 from ttlstore.document import decode, encode, parse_pointer
 from ttlstore.engine import Progress
-from ttlstore.errors import CannotOpen, CollectionExists
+from ttlstore.errors import CannotOpen, CollectionExists, command
 from ttlstore.statements import Values
 from ttlstore.store import Store
-from ttlstore.ttl import Clock, present
-
-BATCH_ROWS = 1000  # written at a time
+from ttlstore.ttl import NEVER, Clock, present
 
 
 class Copied(NamedTuple):
@@ -25,6 +24,8 @@ class Copied(NamedTuple):
     """That were looked at: all that were live."""
     written: int
     """That the target did not have, or had as they were before."""
+    surplus: int = 0
+    """That the target has more of than the source, in the end: deletes are not carried over."""
 
 
 def copy(
@@ -38,64 +39,95 @@ def copy(
 
     `_ts` and `_etag` are kept, so that every document expires when it would have. What the target has already is passed
     over, and what is newer there is left: a copy that was interrupted goes on where it stopped, and one that is made
-    again brings over what has changed. What was deleted from the source meanwhile stays in the target.
+    again brings over what has changed. What was deleted from the source meanwhile stays in the target: `Mirror` in
+    `mirroring` deletes it.
 
     Raises CollectionExists where the target has a collection with other settings, CannotOpen where it is the
     source itself, and what opening raises.
     """
+    with both(source, target, clock=clock) as (here, there):
+        total = here.stats().live_documents
+        documents = written = surplus = 0
+        collections = here.list_collections()
+        for collection in collections:
+            counterpart = _counterpart(collection, there)
+            for rows in (batches := Batches(_rows(collection, counterpart), _bytes)):
+                with there._engine.writing():
+                    written += there._engine.change_many(there._statements.copy, rows, batches.make_next)
+                documents += len(rows)
+                progress(documents, max(documents, total))
+            surplus += max(counterpart.count() - collection.count(), 0)
+    return Copied(len(collections), documents, written, surplus)
+
+
+@contextmanager
+def both(
+    source: str | os.PathLike[str], target: str | os.PathLike[str], *, clock: Clock
+) -> Iterator[tuple[Store, Store]]:
+    """The source, to be read, and the target, which is made if it is not there. Raises CannotOpen if they are one."""
     with (
         stores.open(source, clock=clock, read_only=True) as here,
         # By the clock of the source: the target's own is asked for no time, least of all for that of the last write.
         stores.open(target, clock=here.now, vacuum=False) as there,
     ):
-        if os.fspath(source) == os.fspath(target) or _same_file(here.name, there.name):
+        if here._engine.is_same(there._engine):
             raise CannotOpen(f"{there.name} is the store itself: name another place to copy it to")
-        total = here.stats().live_documents
-        documents = written = 0
-        collections = here.list_collections()
-        for collection in collections:
-            for rows in _batches(_rows(collection, _counterpart(collection, there))):
-                with there._engine.writing():
-                    written += there._engine.change_many(there._statements.copy, rows)
-                documents += len(rows)
-                progress(documents, max(documents, total))
-    return Copied(len(collections), documents, written)
-
-
-def _same_file(one: str, other: str) -> bool:
-    return os.path.isfile(one) and os.path.isfile(other) and os.path.samefile(one, other)
+        yield here, there
 
 
 def _counterpart(collection: Collection, there: Store) -> Collection:
-    """The collection of the same name, with the same settings."""
-    settings = {
-        "partition_key": collection.partition_key,
-        "default_ttl": collection.default_ttl,
-        "indexing": collection.indexing,
-    }
+    """The collection of the same name. If it has to be made it has the same settings, indexes included."""
     try:
-        return there.create_collection(collection.name, **settings)  # type: ignore[arg-type]  # each is of its own type
+        return there.create_collection(
+            collection.name,
+            partition_key=collection.partition_key,
+            default_ttl=collection.default_ttl,
+            indexing=collection.indexing,
+        )
     except CollectionExists:
         found = there.collection(collection.name)
-    for name in ("partition_key", "default_ttl"):
-        if getattr(found, name) != settings[name]:
-            raise CollectionExists(
-                f"{there.name} has a collection {collection.name!r} with another {name}: {getattr(found, name)!r}, not "
-                f"{settings[name]!r}; nothing was copied into it"
-            )
+    require_alike(collection, found)
     return found
 
 
+def require_alike(collection: Collection, found: Collection) -> None:
+    """Refuse a collection whose settings decide otherwise which documents there are. Raises CollectionExists.
+
+    Indexes do not: a target may have its own.
+    """
+    there = f"{found._engine.name} has a collection {found.name!r} with another"
+    key, default_ttl = collection.partition_key, collection.default_ttl
+    if found.partition_key != key:
+        raise CollectionExists(
+            f"{there} partition_key: {found.partition_key!r}, not {key!r}; nothing was copied into it. It stays so: "
+            f"copy to another place, or drop it first with {command('drop', found._engine.name, found.name)}"
+        )
+    if found.default_ttl != default_ttl:
+        setting = {None: "off", NEVER: "on"}.get(default_ttl, str(default_ttl))
+        raise CollectionExists(
+            f"{there} default_ttl: {found.default_ttl!r}, not {default_ttl!r}; nothing was copied into it. Make it the "
+            f"same with {command('ttl', found._engine.name, found.name, setting)}, which says first what that changes"
+        )
+
+
 def _rows(collection: Collection, counterpart: Collection) -> Iterator[Values]:
-    """The live documents of a collection at one moment, as the statement that copies them takes them."""
+    """The documents that are live now, each as it is when its turn comes, as the statement that copies them takes them.
+
+    Not by one statement: however few documents a driver fetches at a time, those could be too large to be held.
+    """
     engine, path = collection._engine, parse_pointer(collection.partition_key)
-    values = (collection._id, 0, present(engine.statement_clock))
-    for _, _, *stored in engine.stream(engine.statements.all_in_order, values):
-        encoded, _ = encode(decode(*stored), path)
-        _, ts, etag, _ = stored
-        yield *encoded.values(ts, etag), counterpart._id
+    after = 0
+    places = engine.stream(engine.statements.sizes, (collection._id, after, present(engine.statement_clock)))
+    for some in Batches(places, lambda place: int(place[1])):
+        last = some[-1][0]
+        values = (collection._id, after, last, present(engine.statement_clock))
+        for _, _, *stored in engine.all(engine.statements.up_to, values):
+            encoded, _ = encode(decode(*stored), path)
+            _, ts, etag, _ = stored
+            yield *encoded.values(ts, etag), counterpart._id
+        after = last
 
 
-def _batches(rows: Iterator[Values]) -> Iterator[list[Values]]:
-    while batch := list(islice(rows, BATCH_ROWS)):
-        yield batch
+def _bytes(row: Values) -> int:
+    size: int = row[5]  # of `Encoded.values`
+    return size

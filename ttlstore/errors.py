@@ -12,9 +12,9 @@ def shown(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:77]}…"
 
 
-def command(words: str, store: str) -> str:
+def command(words: str, store: str, *arguments: str) -> str:
     """A command on a store for a message, as a shell would take it: a URL may have a `&` in it."""
-    line = f"ttlstore {words} {shlex.quote(store)}"
+    line = f"ttlstore {words} {shlex.join([store, *arguments])}"
     return f'"{line}"' if "'" in line else f"'{line}'"
 
 

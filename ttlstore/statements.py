@@ -228,6 +228,21 @@ class Statements:
         )
         self.page = prepare(in_order.limit(bindparam("limit")), *("collection", "after", "now", "limit"))
         self.all_in_order = prepare(in_order, *("collection", "after", "now"))
+        # For those who take as many documents at a time as their memory allows.
+        self.sizes = prepare(
+            in_order.with_only_columns(documents.c.seq, documents.c.size), "collection", "after", "now"
+        )
+        up_to = in_order.where(documents.c.seq <= bindparam("last"))
+        self.up_to = prepare(up_to, *("collection", "after", "last", "now"))
+        self.keys = prepare(
+            select(*(documents.c[name] for name in (*KEY, "ts", "etag")))
+            .select_from(collections.join(documents, its_collection))
+            # Left to itself it sorts them, and SQLite has no other name for the index of the constraint.
+            .with_hint(documents, "INDEXED BY sqlite_autoindex_documents_1", "sqlite")
+            .where(this_collection, live())
+            .order_by(*(documents.c[name] for name in KEY)),
+            *("collection", "now"),
+        )
         asked_partition: BindParameter[str | None] = bindparam("asked_partition", type_=Text)
         within: BindParameter[int | None] = bindparam("within", type_=BigInteger)
         self.newest = prepare(

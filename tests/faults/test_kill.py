@@ -14,7 +14,7 @@ from tests.faults.places import Place
 from tests.faults.trial import Trial, promise
 from tests.faults.victim import PATIENCE_SECONDS, Victim
 from ttlstore import IndexingPolicy, Store, copying
-from ttlstore.bulk import BATCH_ROWS
+from ttlstore.batches import BATCH_ROWS
 
 GOLDEN = sorted((Path(__file__).parent.parent / "golden").glob("*.db"))
 START = 1_700_000_000.0
@@ -156,7 +156,7 @@ def test_killed_in_a_copy(place: Place, tmp_path: Path, trial: Trial) -> None:
         with sound(place.target, later) as store:
             there = list(store.ensure_collection("c", default_ttl=60))
             assert there == expected[: len(there)]
-            assert len(there) == size or len(there) % copying.BATCH_ROWS == 0
+            assert len(there) == size or len(there) % BATCH_ROWS == 0
             assert acknowledged <= len(there)
         assert copying.copy(source, place.target, clock=lambda: later).written == size - len(there)
         with sound(place.target, later) as store:

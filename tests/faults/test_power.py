@@ -18,7 +18,7 @@ from tests.faults.test_kill import GOLDEN, START, fill, loads_in, shown
 from tests.faults.trial import Trial, promise
 from tests.faults.victim import Victim
 from ttlstore import IndexingPolicy, Store, TtlStoreError
-from ttlstore.bulk import BATCH_ROWS
+from ttlstore.batches import BATCH_ROWS
 from ttlstore.engine import Durability
 from ttlstore.testing import FakeClock
 

@@ -137,6 +137,17 @@ def copy_from(tell: Tell, path: Target, source: Path, now: float) -> None:
     tell("done")
 
 
+def copy_until(tell: Tell, path: Target, source: str, now: float, last: int) -> None:
+    """Copy so many documents, and stay there."""
+
+    def told(copied: int, _: int) -> None:
+        if copied >= last:
+            tell(copied)
+            signal.pause()
+
+    copy(source, path, clock=lambda: now, progress=told)
+
+
 def run_import(tell: Tell, path: Target, file: Path) -> None:
     sys.stderr = open("/dev/null", "w")  # noqa: SIM115  # for the rest of the process
     tell("about to")

@@ -13,9 +13,19 @@ OPERATORS = (
 )
 NAMES = ("a", "b", "c", "list", "id")
 
+# Where JSON has escapes, and texts that look like one: a backslash before `u0000` is not a NUL, and a NUL is.
+_PIECES = ("\\", "\0", '"', "'", "\n", "\\u0000", "\\ud800", "\\ud801", "\\udc00", "u0000", "a", "😀")
+escaped: st.SearchStrategy[str] = st.one_of(
+    # Few enough that two are often the same, one in a document and one in a query.
+    st.sampled_from(
+        ["\\u0000", "\0", "\\", "\\\0", "a\\u0000\0", "\\\\u0000", "\\ud800", '"', '\\"', "a\0b", "a\\u0000"]
+    ),
+    st.lists(st.sampled_from(_PIECES), min_size=1, max_size=4).map("".join),
+)
 scalars: st.SearchStrategy[Any] = st.one_of(
     st.none(),
     st.booleans(),
+    escaped,
     st.integers(-3, 3),
     st.sampled_from([0.5, -1.5, 2.0, 1e300, 2**53, 2**63 - 1, -(2**63)]),
     st.sampled_from(["", "a", "b", "ab", "A", "%", "é", "2020-01-01T00:00:00Z", "[1]", "yyyy"]),

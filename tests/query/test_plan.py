@@ -32,7 +32,7 @@ POLICIES = [
 # --- documents --------------------------------------------------------------------------------------------------------
 
 numbers = st.sampled_from([0, 1, -1, 2, 0.5, 1.0, -0.0, 2**53, 2**53 + 1, 2.0**53, 2**63 - 1, -(2**63), 1e300])
-strings = st.sampled_from(
+strings = generating.escaped | st.sampled_from(
     ["", "a", "ab", "abc", "b", "A", "é", "\U0001f600", "\ud7ff", "0", "1", "[1]", "true", "a\0b"]
 )
 scalars = st.none() | st.booleans() | numbers | strings
@@ -273,6 +273,19 @@ def memory(clock: FakeClock) -> Iterator[Store]:
 @everything
 def test_and_so_do_many_queries(memory: Store, clock: FakeClock, **drawn: Any) -> None:
     check_both_ways(memory, clock, **drawn)
+
+
+@settings(max_examples=20)
+@given(texts=st.lists(generating.escaped, min_size=2, max_size=5), policy=st.sampled_from(POLICIES[:3]))
+def test_and_so_do_those_for_strings_that_are_there(
+    store: Store, clock: FakeClock, texts: list[str], policy: IndexingPolicy
+) -> None:
+    asked = [
+        (f"SELECT VALUE c.id FROM c WHERE c.a {comparison}", {"p": text})
+        for text in texts
+        for comparison in ("= @p", "!= @p", ">= @p", "< @p", "IN (@p, 'a')")
+    ]
+    check_both_ways(store, clock, [{"a": text} for text in texts], asked, policy, None, 2)
 
 
 @settings(max_examples=50)

@@ -70,6 +70,9 @@ class Engine(Protocol):
     """For the parameters of statements. Where the server's clock rules, they read it themselves and ignore these."""
     json: Json
 
+    def is_same(self, other: "Engine") -> bool:
+        """Whether the other has the very same store, whatever it was called when it was opened."""
+
     def one(self, statement: Prepared, values: Values = ()) -> Row | None:
         """The first row."""
 
@@ -114,8 +117,11 @@ class Engine(Protocol):
     def change(self, statement: Prepared, values: Values) -> int:
         """Write inside `writing()`, and tell how many rows were changed."""
 
-    def change_many(self, statement: Prepared, rows: list[Values]) -> int:
-        """The same statement once for each of the rows, inside `writing()`."""
+    def change_many(self, statement: Prepared, rows: list[Values], meanwhile: Callable[[], None] | None = None) -> int:
+        """The same statement once for each of the rows, inside `writing()`.
+
+        `meanwhile` is as in `write_all`, and may not use this store.
+        """
 
     def write_all(
         self, statement: Prepared, count: int, rows: Callable[[], Iterator[Values]], meanwhile: Callable[[], None]

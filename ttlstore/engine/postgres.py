@@ -14,13 +14,14 @@ import psycopg
 import sqlalchemy
 from psycopg.pq import TransactionStatus
 
-from ttlstore.engine import Durability, Progress, Row, Settings, Space, all_or_none
+from ttlstore.engine import Durability, Engine, Progress, Row, Settings, Space, all_or_none
 from ttlstore.engine.json import Json
 from ttlstore.engine.postgres_address import Address
 from ttlstore.engine.postgres_bulk import Sending, send
 from ttlstore.engine.postgres_clock import ServerClock
 from ttlstore.engine.postgres_connections import LOCKS, Connection, Connections
 from ttlstore.engine.postgres_errors import RETRIED, is_busy, lost_inside, rolled_back, translated
+from ttlstore.engine.postgres_identity import IDENTITY, Identity
 from ttlstore.engine.postgres_indexes import ALL_INDEXES, BEING_MADE, IndexMaker
 from ttlstore.engine.postgres_json import PostgresJson
 from ttlstore.engine.postgres_rights import cannot_migrate, is_there
@@ -86,6 +87,13 @@ class PostgresEngine:
         except BaseException:
             self._connections.close()
             raise
+
+    def is_same(self, other: Engine) -> bool:
+        return isinstance(other, PostgresEngine) and self._identity().is_of(other._identity())
+
+    def _identity(self) -> Identity:
+        (row,) = self.all(_literal(IDENTITY), (documents.name,))
+        return Identity(*row)
 
     def _server_time(self) -> float:
         row = self.one(_literal("SELECT extract(epoch FROM clock_timestamp())::float8"))
@@ -222,7 +230,7 @@ class PostgresEngine:
         except psycopg.Error as error:
             raise self._translated(error, connection) from error
 
-    def change_many(self, statement: Prepared, rows: list[Values]) -> int:
+    def change_many(self, statement: Prepared, rows: list[Values], meanwhile: Callable[[], None] | None = None) -> int:
         connection = self._in_transaction()
         alone = connection.depth == 1 and not connection.used
         many = self._own.of_many(statement, rows)
@@ -232,9 +240,14 @@ class PostgresEngine:
             self._run(connection, "BEGIN", None)
 
         def write() -> int:
-            if many is not None:
+            if many is None:
+                return self._run_each(connection, statement, rows)
+            if meanwhile is None:
                 return self._run(connection, *many).rowcount
-            return self._run_each(connection, statement, rows)
+            try:
+                return send(connection, lambda sending: sending.execute(*many), meanwhile)
+            except psycopg.Error as error:
+                raise self._translated(error, connection) from error
 
         return self._again(write, begin_again) if alone else write()
 

@@ -13,7 +13,7 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
-from ttlstore.engine import Durability, Progress, Row, Settings, Space, all_or_none, sqlite_connections
+from ttlstore.engine import Durability, Engine, Progress, Row, Settings, Space, all_or_none, sqlite_connections
 from ttlstore.engine.json import Json
 from ttlstore.engine.sqlite_connections import Connection, Connections
 from ttlstore.engine.sqlite_file import APPLICATION_ID, inspect_file
@@ -96,6 +96,11 @@ class SqliteEngine:
                 self._connections.mine()
             else:
                 self._set_up("rwc" if create else "rw")
+
+    def is_same(self, other: Engine) -> bool:
+        if not isinstance(other, SqliteEngine) or self._path is None or other._path is None:
+            return other is self
+        return os.path.samefile(self._path, other._path)
 
     # --- the point operations ---------------------------------------------------------------------------------------
 
@@ -202,7 +207,7 @@ class SqliteEngine:
     ) -> bool:
         return all_or_none(self, statement, count, rows)
 
-    def change_many(self, statement: Prepared, rows: list[Values]) -> int:
+    def change_many(self, statement: Prepared, rows: list[Values], meanwhile: Callable[[], None] | None = None) -> int:
         connection = self._connections.mine()
         try:
             with connection.lock:

@@ -70,7 +70,7 @@ class SqliteJson:
         if rank is Rank.NUMBER:
             return f"({raw} {comparison} AND {of_type})"
         if equality:
-            return f"({raw} {comparison} AND {of_type} AND {_nul(path)} = 0)"
+            return f"({raw} {comparison} AND {of_type} AND NOT {_is_cut(path)})"
         return f"({of_type} AND {_string(path)} {comparison})"
 
     def keys(self, path: Path) -> tuple[str, ...]:
@@ -120,8 +120,17 @@ def _spelled(path: Path) -> str:
 
 
 def _nul(path: Path) -> str:
-    """Where the string has a NUL; 0: nowhere."""
+    r"""Where the string may have a NUL; 0: nowhere. Also where it has an escaped backslash before `u0000`.
+
+    Indexes are made of this text: another would not be found in those that are there.
+    """
     return rf"instr({_BODY} -> {_spelled(path)}, '\u0000')"
+
+
+def _is_cut(path: Path) -> str:
+    """Whether the string has a NUL, and `json_extract` gives what comes before it."""
+    # Without the escaped backslashes, a run of which is paired from its left, no other stands before `u0000`.
+    return rf"instr(replace({_BODY} -> {_spelled(path)}, '\\', ''), '\u0000')"
 
 
 def _string(path: Path) -> str:
