@@ -14,7 +14,7 @@ from ttlstore.indexing import IndexingPolicy
 from ttlstore.query.conditions import ALWAYS, NEVER, Compare, InPartition, Kind, Operand, Test, kind_of
 from ttlstore.query.evaluate import evaluate, no_recursion, window
 from ttlstore.query.explain import Explanation, explanation
-from ttlstore.query.pages import Keys, Page, Position, Segment, Tokens, after, are_sorted_by, check_size
+from ttlstore.query.pages import EVERYTHING, Keys, Page, Position, Tokens, after, are_sorted_by, check_size
 from ttlstore.query.parameters import Parameters, bind
 from ttlstore.query.parser import parse
 from ttlstore.query.places import Placed, are_places, first_after, is_by_result, parts, placed
@@ -257,14 +257,13 @@ class Queries:
     def _chunk(
         self, asked: Asked, statement: Statement, now: int, keys: Keys | None, chunk: int, *, again: bool
     ) -> list[Row]:
-        everything = [Segment("1 = 1", ())]
-        placeholder = self._engine.json.placeholder
-        segments = everything if keys is None else after(statement.plan.keys, keys, placeholder, again=again)
+        json = self._engine.json
+        segments = [EVERYTHING] if keys is None else after(statement.plan.keys, keys, json, again=again)
         known = statement.values(asked.values)
         rows: list[Row] = []
         for segment in segments:
             if len(rows) < chunk:
-                prepared = rows_of(self._frames, self._collection, statement, segment.text, with_keys=True)
+                prepared = rows_of(self._frames, self._collection, statement, segment, with_keys=True)
                 values = self._frames.rows.values(known + segment.values, now, chunk - len(rows), 0)
                 rows += self._engine.all(prepared, values, statement.planned_by)
         return rows
