@@ -8,6 +8,9 @@ import pytest
 
 from ttlstore import Collection, IndexingPolicy, Store
 from ttlstore.engine.postgres import FEW_ROWS, PostgresEngine
+from ttlstore.engine.postgres_sql import first_soon
+from ttlstore.queries import EVERY_ROW
+from ttlstore.statements import Prepared
 
 pytestmark = pytest.mark.parametrize("kind", ["postgres"], indirect=True)
 
@@ -101,6 +104,21 @@ def few_are_read(orders: Collection, read: Read, text: str) -> None:
 def test_the_first_of_many_are_found_at_once(orders: Collection, read: Read) -> None:
     for text in ("c.status = 'open'", "SELECT * FROM c ORDER BY c.status"):
         assert read(lambda text=text: next(orders.query(text))) <= FEW_ROWS + 1 + SORTED_AT_ONCE  # type: ignore[misc]
+
+
+def test_all_of_many_are_read_in_the_order_of_an_index(orders: Collection) -> None:
+    text = "SELECT * FROM c ORDER BY c.status"
+    streamed = Prepared(first_soon(orders.explain(text).sql), lambda values: values)
+    steps = "\n".join(orders._engine.steps(streamed, (orders._engine.statement_clock(), *EVERY_ROW)))
+    assert "Index Scan using documents_of_" in steps
+    assert "Incremental Sort" in steps
+
+
+def test_an_explanation_has_the_plan_for_as_many_as_are_wanted(orders: Collection) -> None:
+    for text in ("SELECT * FROM c ORDER BY c.status", "SELECT TOP 10 * FROM c ORDER BY c.status"):
+        steps = "\n".join(orders.explain(text).steps)
+        assert "Index Scan using documents_of_" in steps
+        assert "Incremental Sort" in steps
 
 
 def test_no_sort_stands_between_an_index_and_what_is_equal(orders: Collection) -> None:
