@@ -20,7 +20,6 @@ from sqlalchemy import (
     Insert,
     Select,
     Table,
-    Text,
     and_,
     bindparam,
     case,
@@ -28,7 +27,6 @@ from sqlalchemy import (
     exists,
     func,
     literal_column,
-    or_,
     select,
     update,
 )
@@ -223,21 +221,6 @@ class Statements:
         )
         self.page = prepare(in_order.limit(bindparam("limit")), *("collection", "after", "now", "limit"))
         self.all_in_order = prepare(in_order, *("collection", "after", "now"))
-        asked_partition: BindParameter[str | None] = bindparam("asked_partition", type_=Text)
-        within: BindParameter[int | None] = bindparam("within", type_=BigInteger)
-        self.newest = prepare(
-            select(documents.c.ttl, collections.c.default_ttl, NOW, *found)
-            .select_from(collections.join(documents, its_collection))
-            .where(
-                this_collection,
-                live(),
-                or_(asked_partition.is_(None), documents.c.partition == asked_partition),
-                or_(within.is_(None), expiry() <= NOW + within),
-            )
-            .order_by(documents.c.ts.desc(), documents.c.seq.desc())
-            .limit(bindparam("limit")),
-            *("collection", "now", "asked_partition", "within", "limit"),
-        )
         # For checking: every row, expired or not, and its collection's partition key.
         checked = ("seq", "partition", "id", "ttl", "size", "body", "ts", "etag", "checksum")
         self.rows = prepare(

@@ -11,6 +11,7 @@ from ttlstore.engine.postgres import FEW_ROWS, PostgresEngine
 from ttlstore.engine.postgres_sql import first_soon
 from ttlstore.queries import EVERY_ROW
 from ttlstore.statements import Prepared
+from ttlstore.testing import FakeClock
 
 pytestmark = pytest.mark.parametrize("kind", ["postgres"], indirect=True)
 
@@ -133,3 +134,15 @@ def test_a_string_is_sought_among_strings_without_a_look_at_each(orders: Collect
         steps = orders.explain(text).steps
         (sought,) = [step for step in steps if "Index Cond" in step and "json_typeof" in step]
         assert sought.count(" = '0'::numeric)") == 1  # the key between the type and the string
+
+
+def test_the_newest_of_those_that_inherit_the_default_are_found_by_an_index(
+    store: Store, clock: FakeClock, read: Read
+) -> None:
+    log = store.create_collection("log", default_ttl=3600)
+    for moment in range(60):
+        log.create_many({"id": f"{moment} {number}"} for number in range(50))
+        clock.advance(1)
+    with store.transaction():
+        store._engine.define("ANALYZE documents")
+    assert read(lambda: log.newest(limit=10)) <= 50 + SORTED_AT_ONCE
