@@ -1,11 +1,15 @@
 """The documents written last."""
 
+import random
 from collections.abc import Iterator
 
 import pytest
 
 import ttlstore
+from ttlstore import Store
 from ttlstore.collection import Collection
+from ttlstore.newest import _COLLECTION, _statement
+from ttlstore.statements import Prepared
 from ttlstore.testing import FakeClock
 
 
@@ -63,3 +67,32 @@ def test_newest_of_a_dropped_collection_says_so() -> None:
         store.delete_collection("dropped")
         with pytest.raises(ttlstore.CollectionNotFound):
             dropped.newest()
+
+
+def test_newest_puts_documents_with_and_without_a_ttl_of_their_own_in_one_order(store: Store, clock: FakeClock) -> None:
+    chosen = random.Random(1)
+    other = store.create_collection("other", default_ttl=5)
+    carts = store.create_collection("carts", default_ttl=100)
+    written: dict[str, float] = {}
+    for number in chosen.choices(range(60), k=200):
+        document = {"id": str(number), "ttl": chosen.choice((None, None, -1, 40, 90))}
+        for collection in (carts, other):
+            collection.upsert(document)
+        written[str(number)] = clock()
+        clock.advance(chosen.choice((0, 0.8)))
+    places = [(written[document["id"]], place, document["id"]) for place, document in enumerate(carts)]
+    expected = [id for _, _, id in sorted(places, reverse=True)]
+    assert 20 < len(expected) < len(written)
+    for limit in (1, 7, 1000):
+        assert ids(carts, limit=limit) == expected[:limit]
+
+
+def test_newest_of_those_that_inherit_the_default_comes_by_an_index(file_store: Store) -> None:
+    carts = file_store.create_collection("carts", default_ttl=100)
+    sql, arrange = _statement(file_store._engine.prepare)
+    statement = Prepared(sql.replace(_COLLECTION, str(carts._id)), arrange)
+    steps = file_store._engine.steps(statement, (0, None, None, 10))
+    assert sum("documents_by_write (collection_id=?)" in step for step in steps) == 1
+    assert sum("documents_by_expiry (collection_id=?)" in step for step in steps) == 1
+    # Only what was written in one moment is sorted, which one version calls so and another so.
+    assert sum(step.endswith(("LAST TERM OF ORDER BY", "RIGHT PART OF ORDER BY")) for step in steps) == 1

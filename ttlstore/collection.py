@@ -34,6 +34,7 @@ from ttlstore.errors import (
 )
 from ttlstore.indexing import IndexingPolicy, check_ttl_and_indexing
 from ttlstore.insight import CollectionStats, ForecastInterval, Insight, TtlChange
+from ttlstore.newest import newest
 from ttlstore.queries import Queries
 from ttlstore.query.explain import Explanation
 from ttlstore.query.pages import Page
@@ -223,7 +224,7 @@ class Collection:
         """
         asked = None if partition is UNSET else self._partition("", partition)
         within = None if expiring_within is None else round(expiring_within * 1000)
-        found = self._walk.newest(limit, asked, within)
+        found = newest(self._engine, self._id, limit, asked, within)
         if not found:
             self._settings()  # nothing is also what a dropped collection has
         return found

@@ -13,7 +13,7 @@ from ttlstore.errors import InvalidCollection, InvalidDocument, InvalidTtl, show
 Mode = Literal["consistent", "lazy", "none"]
 IndexedPath = str | tuple[str, ...]
 
-MAX_PATHS = 10  # of one index: each is three of the 32 columns that PostgreSQL lets an index have
+MAX_PATHS = 10  # of one index: each is three of the 32 columns of one on PostgreSQL, and the place of a document is one
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from ttlstore.indexing import IndexingPolicy
 from ttlstore.query.conditions import ALWAYS, NEVER, Compare, InPartition, Kind, Operand, Test, kind_of
 from ttlstore.query.evaluate import evaluate, no_recursion, window
 from ttlstore.query.explain import Explanation, explanation
-from ttlstore.query.pages import Keys, Page, Position, Segment, Tokens, after, are_sorted_by, check_size
+from ttlstore.query.pages import EVERYTHING, Keys, Page, Position, Tokens, after, are_sorted_by, check_size
 from ttlstore.query.parameters import Parameters, bind
 from ttlstore.query.parser import parse
 from ttlstore.query.places import Placed, are_places, first_after, is_by_result, parts, placed
@@ -30,6 +30,7 @@ T = TypeVar("T")
 
 CACHED_POLICIES = 256
 MAX_CHUNK_ROWS = 1000  # read at a time while a page is filled
+EVERY_ROW = (NO_LIMIT, 0)  # limit and offset
 
 # The partition is passed to the statement beside the query's parameters, by names that none of them can have.
 _PARTITION, _PARTITION_VALUE = "=partition", "=value"
@@ -85,7 +86,8 @@ class Queries:
         if statement.plan.counted:
             prepared, values = statement.number, self._frames.number.values(of_conditions, self._now())
         else:
-            prepared, values = statement.rows, self._frames.rows.values(of_conditions, self._now(), NO_LIMIT, 0)
+            window = _pushed_window(*_window(asked)) if statement.plan.windowed else EVERY_ROW
+            prepared, values = statement.rows, self._frames.rows.values(of_conditions, self._now(), *window)
         return explanation(statement.plan, prepared.sql, self._engine.steps(prepared, values))
 
     # --- planning ---------------------------------------------------------------------------------------------------
@@ -149,7 +151,7 @@ class Queries:
             count = self._without_missing(asked, lambda statement: self._count(asked, statement, now), statement)
             yield count_result(asked.query, count)
         else:
-            window = (NO_LIMIT if limit is None else limit, skip) if planned.windowed else (NO_LIMIT, 0)
+            window = _pushed_window(skip, limit) if planned.windowed else EVERY_ROW
             rows = self._without_missing(asked, lambda statement: self._rows(asked, statement, now, window), statement)
             if planned.as_they_are:
                 for _, body, ts, etag, checksum in rows:
@@ -217,11 +219,10 @@ class Queries:
         if not wanted:
             return [], None
         query = changed(planned.rest, order_by=asked.query.order_by, top=None, offset=None, limit=None)
-        everything = (NO_LIMIT, 0)
         rows: Iterator[Row] = iter(())
         if query.sources:
             rows = self._without_missing(
-                asked, lambda statement: self._rows(asked, statement, now, everything), statement
+                asked, lambda statement: self._rows(asked, statement, now, EVERY_ROW), statement
             )
         documents = (Placed(row[:1], decode(*row[1:])) for row in rows)
         with no_recursion():
@@ -257,14 +258,13 @@ class Queries:
     def _chunk(
         self, asked: Asked, statement: Statement, now: int, keys: Keys | None, chunk: int, *, again: bool
     ) -> list[Row]:
-        everything = [Segment("1 = 1", ())]
-        placeholder = self._engine.json.placeholder
-        segments = everything if keys is None else after(statement.plan.keys, keys, placeholder, again=again)
+        json = self._engine.json
+        segments = [EVERYTHING] if keys is None else after(statement.plan.keys, keys, json, again=again)
         known = statement.values(asked.values)
         rows: list[Row] = []
         for segment in segments:
             if len(rows) < chunk:
-                prepared = rows_of(self._frames, self._collection, statement, segment.text, with_keys=True)
+                prepared = rows_of(self._frames, self._collection, statement, segment, with_keys=True)
                 values = self._frames.rows.values(known + segment.values, now, chunk - len(rows), 0)
                 rows += self._engine.all(prepared, values, statement.planned_by)
         return rows
@@ -318,3 +318,7 @@ def _partition_tests(path: Path, kind: Kind, json: Json) -> tuple[Test, ...]:
 
 def _window(asked: Asked) -> tuple[int, int | None]:
     return window(asked.query, asked.values, asked.query.text)
+
+
+def _pushed_window(skip: int, limit: int | None) -> tuple[int, int]:
+    return NO_LIMIT if limit is None else limit, skip

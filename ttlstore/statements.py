@@ -20,7 +20,6 @@ from sqlalchemy import (
     Insert,
     Select,
     Table,
-    Text,
     Update,
     and_,
     bindparam,
@@ -29,7 +28,6 @@ from sqlalchemy import (
     exists,
     func,
     literal_column,
-    or_,
     select,
     update,
 )
@@ -242,21 +240,6 @@ class Statements:
             .where(this_collection, live())
             .order_by(*(documents.c[name] for name in KEY)),
             *("collection", "now"),
-        )
-        asked_partition: BindParameter[str | None] = bindparam("asked_partition", type_=Text)
-        within: BindParameter[int | None] = bindparam("within", type_=BigInteger)
-        self.newest = prepare(
-            select(documents.c.ttl, collections.c.default_ttl, NOW, *found)
-            .select_from(collections.join(documents, its_collection))
-            .where(
-                this_collection,
-                live(),
-                or_(asked_partition.is_(None), documents.c.partition == asked_partition),
-                or_(within.is_(None), expiry() <= NOW + within),
-            )
-            .order_by(documents.c.ts.desc(), documents.c.seq.desc())
-            .limit(bindparam("limit")),
-            *("collection", "now", "asked_partition", "within", "limit"),
         )
         # For checking: every row, expired or not, and its collection's partition key.
         checked = ("seq", "partition", "id", "ttl", "size", "body", "ts", "etag", "checksum")

@@ -1,4 +1,4 @@
-"""Many documents of a collection, one after the other: live ones in order, the newest, and those that wait."""
+"""Many documents of a collection, one after the other: live ones in order, and those that wait."""
 
 from collections.abc import Iterator
 
@@ -37,14 +37,6 @@ class Walk:
         """Each as it is when the first is asked for."""
         for _, _, *stored in self._engine.stream(self._statements.all_in_order, (self._collection, 0, self._now())):
             yield decode(*stored)
-
-    def newest(self, limit: int, partition: str | None, within: int | None) -> list[tuple[Document, Expiry]]:
-        """Those written last; of one partition, or that expire within so many milliseconds, if that is asked for."""
-        rows = self._engine.all(self._statements.newest, (self._collection, self._now(), partition, within, limit))
-        return [
-            (decode(*stored), expiry(own_ttl, default_ttl, stored[1], now))
-            for own_ttl, default_ttl, now, *stored in rows
-        ]
 
     def waiting(self) -> Iterator[tuple[Document, Expiry]]:
         """The expired ones whose rows are still there."""

@@ -275,3 +275,24 @@ def test_a_page_goes_on_in_the_index_where_the_last_one_ended(
         "<expr>=? AND <expr>=? AND rowid>?)",
         "<expr>=? AND <expr>>?)",
     ]
+
+
+def test_a_page_sorts_nothing_that_the_index_has_in_order(file_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    orders = file_store.create_collection("orders", indexing=IndexingPolicy(paths=("/status",)))
+    orders.create_many({"id": str(number), "status": "open"} for number in range(20))
+    engine, steps = file_store._engine, list[str]()
+    run = engine.all
+
+    def noted(statement: Prepared, values: Values = (), planned_by: Settings | None = None) -> list[Row]:
+        if not statement.sql.startswith("EXPLAIN"):
+            steps.extend(engine.steps(statement, values))
+        return run(statement, values, planned_by)
+
+    text = "SELECT * FROM c ORDER BY c.status DESC"
+    token = orders.query_page(text, size=5).token
+    with monkeypatch.context() as patched:
+        patched.setattr(engine, "all", noted)
+        page = orders.query_page(text, size=5, token=token)
+    assert [found["id"] for found in page.items] == ["14", "13", "12", "11", "10"]
+    assert steps
+    assert not any("TEMP B-TREE" in step for step in steps)

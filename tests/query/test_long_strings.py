@@ -3,6 +3,7 @@
 import operator
 import random
 from collections.abc import Callable
+from itertools import chain, repeat
 from typing import Any
 
 import pytest
@@ -86,6 +87,51 @@ def test_they_are_sorted_as_a_whole_also_page_by_page(texts: Collection, directi
             break
         page = texts.query_page(query, size=7, token=page.token)
     assert found == expected
+
+
+@pytest.mark.parametrize("direction", ["ASC", "DESC"])
+@pytest.mark.parametrize("where", ["", "WHERE c.n = 1", "WHERE c.s >= 'x'"])
+@pytest.mark.parametrize("indexed", ["/s", ("/n", "/s"), ("/s", "/n"), None])
+def test_what_is_equal_comes_in_the_order_of_writing_beside_what_is_only_alike(
+    store: Store, indexed: Any, where: str, direction: str
+) -> None:
+    chosen = random.Random(3)
+    policy = IndexingPolicy(paths=() if indexed is None else (indexed,))
+    collection = store.create_collection("alike", indexing=policy)
+    start = "x" * (KEY_CHARACTERS - 1)
+    values = ["", "x", start, start + "x", start + "xa", start + "xb", start + "y", start + "y" * 900, 5, None]
+    documents = [{"id": str(number), "n": 1, "s": chosen.choice(values)} for number in range(120)]
+    collection.create_many(documents)
+    found = [one for one in documents if ">" not in where or (isinstance(one["s"], str) and one["s"] >= "x")]
+    found.sort(key=lambda one: values.index(one["s"]) if one["s"] not in (5, None) else -1 - values.index(one["s"]))
+    expected = [one["id"] for one in found]
+    if direction == "DESC":
+        expected.reverse()
+    query = f"SELECT VALUE c.id FROM c {where} ORDER BY c.s {direction}"
+    assert list(collection.query(query)) == expected
+    for skip in (0, 20, 60):
+        assert list(collection.query(f"{query} OFFSET {skip} LIMIT 25")) == expected[skip : skip + 25]
+    assert in_pages(collection, query, 7) == expected
+    for value in values:
+        same = [one["id"] for one in documents if one["s"] == value and type(one["s"]) is type(value)]
+        equal = "SELECT VALUE c.id FROM c WHERE c.n = 1 AND c.s = @value"
+        assert list(collection.query(equal, {"value": value})) == same
+        assert in_pages(collection, equal, 3, value=value) == same
+
+
+def in_pages(collection: Collection, query: str, size: int, **parameters: Any) -> list[Any]:
+    """The results of all pages; an index that is there is gone after the first, and comes back after the second."""
+    indexing, found = collection.indexing, list[Any]()
+    page = collection.query_page(query, parameters, size=size)
+    for policy in chain((IndexingPolicy(), indexing), repeat(None)):
+        found += page.items
+        if page.token is None:
+            collection.configure(indexing=indexing)
+            return found
+        if policy is not None:
+            collection.configure(indexing=policy)
+        page = collection.query_page(query, parameters, size=size, token=page.token)
+    raise AssertionError
 
 
 def test_they_are_partition_keys(store: Store) -> None:

@@ -14,6 +14,9 @@ from ttlstore.schema import documents
 Path = tuple[str | int, ...]
 """From the document down: names of properties and positions in arrays."""
 
+SEQ = f"{documents.name}.{documents.c.seq.name}"
+"""The place in the collection."""
+
 MAX_POSITION = 2**31 - 1  # in an array
 MAX_PATH = 500  # characters: an expression has its path in it many times
 
@@ -92,6 +95,8 @@ class Json(Protocol):
     twice, with those and with the whole, and has its parameters twice."""
     advised: bool
     """Whether `use` says anything: then the index must be there."""
+    seeks_rows: bool
+    """Whether an index finds where `(a, b) > (1, 2)` begins."""
 
     def reaches(self, path: Path) -> bool:
         """Whether the database can follow this path. What it cannot follow is evaluated outside."""
@@ -111,8 +116,20 @@ class Json(Protocol):
     def among(self, path: Path, rank: Rank, count: int, *, indexed: bool, long: bool = False) -> str:
         """The value is of this type, NUMBER or STRING, and equals one of so many parameters."""
 
-    def keys(self, path: Path) -> tuple[str, ...]:
-        """What sorts by this path: first the rank, then numbers and strings; never NULL. All other values are equal."""
+    def keys(self, path: Path, *, last: bool = False) -> tuple[str, ...]:
+        """What sorts by this path: first the rank, then numbers and strings; never NULL. All other values are equal.
+
+        `last`: after it only the place in the collection counts, and part of that may be among the keys.
+        """
+
+    def keys_alone(self, path: Path) -> tuple[str, ...]:
+        """Those of the keys that are enough where no index has the others in order."""
+
+    def place(self, path: Path) -> str:
+        """The place in the collection as an index has it whose last path this is.
+
+        That is only so of documents whose value there is no long string.
+        """
 
     def text(self, column: str) -> str:
         """A column of text, compared by code point."""

@@ -26,7 +26,7 @@ from ttlstore.engine.postgres_indexes import ALL_INDEXES, BEING_MADE, IndexMaker
 from ttlstore.engine.postgres_json import PostgresJson
 from ttlstore.engine.postgres_rights import cannot_migrate, is_there
 from ttlstore.engine.postgres_settings import SeenSettings, compared, comparing
-from ttlstore.engine.postgres_sql import statements
+from ttlstore.engine.postgres_sql import first_soon, limited, statements
 from ttlstore.errors import CannotOpen, NotSupported, StoreBusy, TtlStoreError, command
 from ttlstore.schema import INDEXES_OF_COLLECTIONS, collections, documents
 from ttlstore.statements import Prepared, Statements, Values
@@ -126,8 +126,7 @@ class PostgresEngine:
         limit: int | None = None,
     ) -> list[Row]:
         if planned_by is None:
-            limited = sql if limit is None else f"SELECT * FROM ({sql}) AS every LIMIT {limit}"
-            return self._run(connection, limited, values).fetchall()
+            return self._run(connection, sql if limit is None else limited(sql, limit), values).fetchall()
         compare = comparing(sql, planned_by.collection, limit)
         return self._seen.confirmed(self._run(connection, compare, compared(planned_by, values)).fetchall(), planned_by)
 
@@ -147,7 +146,7 @@ class PostgresEngine:
             rows = self._rows(connection, statement.sql, arranged, planned_by, FEW_ROWS + 1)
             if len(rows) > FEW_ROWS:
                 with self._connections.unhurried(connection):
-                    yield from connection.cursor.stream(statement.sql, arranged, size=STREAMED_ROWS)
+                    yield from connection.cursor.stream(first_soon(statement.sql), arranged, size=STREAMED_ROWS)
                 return
         except psycopg.Error as error:
             raise self._translated(error, connection) from error
@@ -156,7 +155,8 @@ class PostgresEngine:
         yield from rows
 
     def steps(self, statement: Prepared, values: Values = ()) -> list[str]:
-        explained = Prepared(f"EXPLAIN {statement.sql}", statement.arrange)
+        # As it is run first. What comes of it in the end is the same, but may be found in another way.
+        explained = Prepared(f"EXPLAIN {limited(statement.sql, FEW_ROWS + 1)}", statement.arrange)
         return [row[0] for row in self.all(explained, values)]
 
     def write(self, statement: Prepared, values: Callable[[int, int], Values]) -> tuple[int, int]:

@@ -7,7 +7,9 @@ NUL: no text of PostgreSQL's holds it. A body keeps it as the escape \u0000, and
 the two characters 1 and 1, and the character 1 is 1 and 2. That keeps the order of all strings.
 
 Long strings: an entry of an index has no room for them. It holds how they start, and what is compared with a string
-shorter than that compares with the start as with the whole.
+shorter than that compares with the start as with the whole. Last in an index is the place in the collection, by which
+documents of one value are in order; but those with a long string at its last path all have the same place after all
+others. So its order is the order of all documents, only those stand side by side, and are sorted among themselves.
 """
 
 from collections.abc import Sequence
@@ -41,6 +43,8 @@ _START = f"left({_PARAMETERS[Rank.STRING]}, {KEY_CHARACTERS:d})"
 # What holds of the starts of two strings, if the other holds of the strings.
 _OF_STARTS: dict[str, str] = {"=": "=", "<": "<=", "<=": "<=", ">": ">=", ">=": ">="}
 _KEY_TYPES = ("integer", "numeric", "text")
+_SEQ = documents.c.seq.name
+_LAST_PLACE = 2**63 - 1
 _QUOTE = "'"
 _BY_CODE_POINT = ' COLLATE "C"'
 MAX_KEYS = 32  # of an index, for PostgreSQL
@@ -53,6 +57,7 @@ class PostgresJson:
     placeholder: str = "%s"
     shortens: bool = True
     advised: bool = False
+    seeks_rows: bool = True
 
     def reaches(self, path: Path) -> bool:
         return is_short(path) and are_text(path)
@@ -62,28 +67,40 @@ class PostgresJson:
 
     def compare(self, path: Path, rank: Rank, operator: Operator, *, indexed: bool, long: bool = False) -> str:
         of_rank, number, start, whole = self._keys(path)
+        other = f" AND {_other(rank, number, start)}" if indexed and (rank is Rank.STRING or operator == "=") else ""
         if not long:
             compared = f"{number if rank is Rank.NUMBER else start} {operator} {_PARAMETERS[rank]}"
         elif operator == "<>":
             compared = f"({start} <> {_START} OR {whole} <> {_PARAMETERS[rank]})"
         else:
             compared = f"{start} {_OF_STARTS[operator]} {_START} AND {whole} {operator} {_PARAMETERS[rank]}"
-        return f"({of_rank} = {rank:d} AND {compared})"
+        return f"({of_rank} = {rank:d}{other} AND {compared})"
 
     def equals_plain(self, path: Path, *, long: bool = False) -> str:
         return self.compare(path, Rank.STRING, "=", indexed=False, long=long)
 
     def among(self, path: Path, rank: Rank, count: int, *, indexed: bool, long: bool = False) -> str:
         of_rank, number, start, whole = self._keys(path)
+        other = f" AND {_other(rank, number, start)}" if indexed and rank is Rank.STRING else ""
         several = ", ".join([_PARAMETERS[rank]] * count)
         if not long:
             compared = f"{number if rank is Rank.NUMBER else start} IN ({several})"
         else:
             compared = f"{start} IN ({', '.join([_START] * count)}) AND {whole} IN ({several})"
-        return f"({of_rank} = {rank:d} AND {compared})"
+        return f"({of_rank} = {rank:d}{other} AND {compared})"
 
-    def keys(self, path: Path) -> tuple[str, ...]:
-        return self._keys(path)
+    def keys(self, path: Path, *, last: bool = False) -> tuple[str, ...]:
+        of_rank, number, start, whole = self._keys(path)
+        return (of_rank, number, start, self.place(path), whole) if last else (of_rank, number, start, whole)
+
+    def keys_alone(self, path: Path) -> tuple[str, ...]:
+        of_rank, number, _, whole = self._keys(path)
+        return of_rank, number, whole
+
+    def place(self, path: Path) -> str:
+        return (
+            f"(CASE WHEN char_length({self._keys(path)[2]}) = {KEY_CHARACTERS:d} THEN {_LAST_PLACE:d} ELSE {_SEQ} END)"
+        )
 
     @staticmethod
     @lru_cache(maxsize=CACHED_PATHS)
@@ -117,20 +134,26 @@ class PostgresJson:
         Before PostgreSQL 18 all the keys of an index had to fit into a page of its catalogue: two short paths did.
         """
         keys = [key for path in paths for key in zip(_KEY_TYPES, self._keys(path)[:-1], strict=True)]
+        keys.append(("bigint", self.place(paths[-1])))
         functions = [
-            f"CREATE OR REPLACE FUNCTION {name}_{place}({_BODY} text) RETURNS {of_type} LANGUAGE sql IMMUTABLE "
-            f"PARALLEL SAFE AS '{f'SELECT {key}'.replace(_QUOTE, 2 * _QUOTE)}'"
-            for place, (of_type, key) in enumerate(keys)
+            f"CREATE OR REPLACE FUNCTION {name}_{number}({_BODY} text, {_SEQ} bigint) RETURNS {of_type} LANGUAGE sql "
+            f"IMMUTABLE PARALLEL SAFE AS '{f'SELECT {key}'.replace(_QUOTE, 2 * _QUOTE)}'"
+            for number, (of_type, key) in enumerate(keys)
         ]
         calls = [
-            f"{name}_{place}({_BODY}){_BY_CODE_POINT if of_type == 'text' else ''}"
-            for place, (of_type, _) in enumerate(keys)
+            f"{name}_{number}({_BODY}, {_SEQ}){_BY_CODE_POINT if of_type == 'text' else ''}"
+            for number, (of_type, _) in enumerate(keys)
         ]
         return calls, functions
 
     def without_index(self, name: str) -> list[str]:
-        functions = ", ".join(f"{name}_{place}(text)" for place in range(MAX_KEYS))
+        functions = ", ".join(f"{name}_{number}(text, bigint)" for number in range(MAX_KEYS))
         return [f"DROP FUNCTION IF EXISTS {functions}"]
+
+
+def _other(rank: Rank, number: str, start: str) -> str:
+    """What holds of all values of the rank, and leaves no gap in the keys of an index before those that follow."""
+    return f"{start} = ''" if rank is Rank.NUMBER else f"{number} = 0"
 
 
 def _step(part: str | int) -> str:

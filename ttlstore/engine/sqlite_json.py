@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import orjson
 
-from ttlstore.engine.json import Operator, Path, Rank, are_text, is_short
+from ttlstore.engine.json import SEQ, Operator, Path, Rank, are_text, is_short
 from ttlstore.schema import IN_ORDER, documents
 
 _BODY = documents.c.body.name  # without the table, which the expressions of an index may not name
@@ -37,6 +37,7 @@ class SqliteJson:
     placeholder: str = "?"
     shortens: bool = False
     advised: bool = True
+    seeks_rows: bool = False
 
     def reaches(self, path: Path) -> bool:
         # Not every version of SQLite finds a name with a quotation mark in it.
@@ -73,8 +74,14 @@ class SqliteJson:
             return f"({raw} {comparison} AND {of_type} AND NOT {_is_cut(path)})"
         return f"({of_type} AND {_string(path)} {comparison})"
 
-    def keys(self, path: Path) -> tuple[str, ...]:
+    def keys(self, path: Path, *, last: bool = False) -> tuple[str, ...]:
         return self._keys(path)
+
+    def keys_alone(self, path: Path) -> tuple[str, ...]:
+        return self._keys(path)
+
+    def place(self, path: Path) -> str:
+        return SEQ
 
     @staticmethod
     @lru_cache(maxsize=CACHED_PATHS)

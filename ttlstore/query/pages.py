@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from ttlstore.engine.json import Json
 from ttlstore.errors import QueryError, shown
 from ttlstore.query.sql import SortKey
 
@@ -116,19 +117,28 @@ class Segment(NamedTuple):
 
     text: str
     values: tuple[Any, ...]
+    fixed: int
+    """How many of the keys, from the first on, have one value in all of it."""
 
 
-def after(keys: Sequence[SortKey], position: Sequence[Any], placeholder: str, *, again: bool) -> list[Segment]:
+EVERYTHING = Segment("1 = 1", (), 0)
+
+
+def after(keys: Sequence[SortKey], position: Sequence[Any], json: Json, *, again: bool) -> list[Segment]:
     """What comes after a position, in parts that follow each other; with `again`, from the position on.
 
-    Not `(a, b) > (1, 2)`, for which SQLite uses no index: where a = 1 and b > 2, and then where a > 1.
+    Where no index finds `(a, b) > (1, 2)`: where a = 1 and b > 2, and then where a > 1.
     """
+    if json.seeks_rows and len({key.descending for key in keys}) == 1:
+        sign = ("<" if keys[0].descending else ">") + ("=" if again else "")
+        row = f"({', '.join(key.text for key in keys)})"
+        return [Segment(f"{row} {sign} ({', '.join([json.placeholder] * len(keys))})", tuple(position), 0)]
     segments = []
     for depth in reversed(range(len(keys))):
         sign = "<" if keys[depth].descending else ">"
         if again and depth == len(keys) - 1:
             sign += "="
-        conditions = [f"{key.text} = {placeholder}" for key in keys[:depth]]
-        conditions.append(f"{keys[depth].text} {sign} {placeholder}")
-        segments.append(Segment(" AND ".join(conditions), tuple(position[: depth + 1])))
+        conditions = [f"{key.text} = {json.placeholder}" for key in keys[:depth]]
+        conditions.append(f"{keys[depth].text} {sign} {json.placeholder}")
+        segments.append(Segment(" AND ".join(conditions), tuple(position[: depth + 1]), depth))
     return segments

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from ttlstore.engine.json import Json, Path
+from ttlstore.engine.json import SEQ, Json, Path
 from ttlstore.query.check import aggregates
 from ttlstore.query.conditions import (
     DEFINED,
@@ -20,7 +20,7 @@ from ttlstore.query.conditions import (
     all_of,
     weight,
 )
-from ttlstore.query.sql import SEQ, SortKey, has_column, sort_keys
+from ttlstore.query.sql import SortKey, has_column, sort_keys
 from ttlstore.query.syntax import (
     Aggregate,
     Derived,
@@ -163,14 +163,15 @@ def plan(query: Query, kinds: Mapping[str, Kind], json: Json, indexes: Indexes, 
     either = _either(parts, score, indexes)
     if either is not None:
         chosen = None
+    indexed = indexes[chosen] if chosen else ()
     return Plan(
         query,
         test,
         tuple(pushed),
-        _keys(sorting, parts, json),
+        _keys(sorting, parts, indexed, json, by_index=chosen is not None and bool(score[1])),
         changed(query, **changes),
         chosen,
-        indexes[chosen] if chosen else (),
+        indexed,
         chosen is None and either is None and _by_id(parts, sorting),
         either,
         ordered,
@@ -225,18 +226,27 @@ def _sorted_paths(query: Query, translator: Translator) -> Sorting:
     return tuple(found)
 
 
-def _keys(order: Sorting, parts: tuple[Test, ...], json: Json) -> tuple[SortKey, ...]:
-    """What sorts, without what the tests leave only one value: SQLite would sort by that once more."""
+def _keys(
+    order: Sorting, parts: tuple[Test, ...], indexed: tuple[Path, ...], json: Json, *, by_index: bool
+) -> tuple[SortKey, ...]:
+    """What sorts, without what the tests leave only one value: SQLite would sort by that once more.
+
+    They are as many and have the same values with an index and without one: it may come or go between two pages.
+    """
     compared = {part.path for part in parts if isinstance(part, Compare)}
     equal = _equal(parts)
     keys: list[SortKey] = []
-    for path, descending in order:
-        of_path = sort_keys(path, descending, json)
-        if path in equal:
-            continue
+    sorting = [(path, descending) for path, descending in order if path not in equal]
+    for number, (path, descending) in enumerate(sorting, 1):
+        of_path = sort_keys(path, descending, json, last=number == len(sorting), by_index=by_index)
         keys += of_path[1:] if path in compared and not has_column(path) else of_path  # the first is the type
+    in_index = not sorting and bool(indexed) and equal.issuperset(indexed) and not _is_long(indexed[-1], parts)
     # Equal ones in the direction of the last: else an index could not be read backwards.
-    return (*keys, SortKey(SEQ, bool(order) and order[-1][1]))
+    return (*keys, SortKey(json.place(indexed[-1]) if in_index else SEQ, bool(order) and order[-1][1]))
+
+
+def _is_long(path: Path, parts: Sequence[Test]) -> bool:
+    return any(part.path == path and part.long for part in parts if isinstance(part, Compare) and part.operator == "=")
 
 
 def _equal(parts: Sequence[Test]) -> set[Path]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sqlalchemy import ClauseElement, ColumnElement, bindparam, func, literal_column, select
 
-from ttlstore.engine.json import Json, Path, Rank
+from ttlstore.engine.json import SEQ, Json, Path, Rank
 from ttlstore.query.conditions import All, Among, AnyOf, Compare, InPartition, IsA, Operand, Test
 from ttlstore.schema import collections, documents, live
 from ttlstore.statements import Prepare, Values
@@ -37,9 +37,8 @@ class SortKey(NamedTuple):
 
     text: str
     descending: bool
-
-
-SEQ = "documents.seq"
+    spared: bool = False
+    """Whether the others have the same order without it: it takes time to work out, and only an index needs it."""
 
 
 # --- conditions and keys --------------------------------------------------------------------------------------------
@@ -102,14 +101,15 @@ def has_column(path: Path) -> bool:
     return path in _COLUMNS
 
 
-def sort_keys(path: Path, descending: bool, json: Json) -> tuple[SortKey, ...]:
-    """What sorts documents by a path."""
+def sort_keys(path: Path, descending: bool, json: Json, *, last: bool, by_index: bool) -> tuple[SortKey, ...]:
+    """What sorts documents by a path; `last`: nothing but their place comes after it."""
     if path == _NULLABLE:
         texts: tuple[str, ...] = ("CASE WHEN documents.ttl IS NULL THEN 0 ELSE 1 END", "coalesce(documents.ttl, 0)")
     elif path in _COLUMNS:
         texts = (_column(path, json)[0],)
     else:
-        texts = json.keys(path)
+        texts, alone = json.keys(path, last=last), json.keys_alone(path)
+        return tuple([SortKey(text, descending, not (by_index or text in alone)) for text in texts])
     return tuple([SortKey(text, descending) for text in texts])
 
 
@@ -178,4 +178,4 @@ def _frame(prepare: Prepare, statement: ClauseElement, *names: str) -> Frame:
 
 
 def order_text(keys: Sequence[SortKey]) -> str:
-    return ", ".join([f"{key.text} DESC" if key.descending else key.text for key in keys])
+    return ", ".join([f"{key.text} DESC" if key.descending else key.text for key in keys if not key.spared])

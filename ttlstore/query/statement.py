@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from ttlstore.engine import Settings
 from ttlstore.engine.json import Json, Path
 from ttlstore.query.conditions import Kind, Test
+from ttlstore.query.pages import EVERYTHING, Segment
 from ttlstore.query.parser import CACHED_LENGTH, parse
 from ttlstore.query.plan import Plan, Sides, plan
 from ttlstore.query.sql import Frames, Sql, condition, order_text
@@ -79,15 +80,16 @@ def _statement_once(text: str, *known: Any) -> Statement:
 
 
 def rows_of(
-    frames: Frames, collection: int, statement: Statement, segment: str = "", with_keys: bool = False
+    frames: Frames, collection: int, statement: Statement, segment: Segment = EVERYTHING, with_keys: bool = False
 ) -> Prepared:
     keys = statement.plan.keys
+    found = statement.condition.text
     return _as_it_is(
         frames.rows.filled(
             collection=f"{collection:d}",
-            condition=f"{statement.condition.text} AND {segment}" if segment else statement.condition.text,
+            condition=found if segment is EVERYTHING else f"{found} AND {segment.text}",
             hint=statement.hint,
-            order=order_text(keys),
+            order=order_text(keys[segment.fixed :]),  # SQLite would sort by the others once more
             keys="".join(f"{key.text}, " for key in keys[:-1]) if with_keys else "",
         )
     )

@@ -1,0 +1,77 @@
+"""The documents of a collection that were written last."""
+
+from functools import cache
+
+from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    ColumnElement,
+    Subquery,
+    Text,
+    bindparam,
+    literal_column,
+    or_,
+    select,
+    union_all,
+)
+
+from ttlstore.document import Document, decode
+from ttlstore.engine import Engine
+from ttlstore.schema import BY_EXPIRY, BY_WRITE, NOW, collections, documents, expiry, live
+from ttlstore.statements import Prepare, Prepared
+from ttlstore.ttl import Expiry, present
+from ttlstore.ttl import expiry as expiry_of
+
+# Its number stands in the text: a plan that a server keeps for a large collection would be slow for a small one.
+_COLLECTION = "/*collection*/"
+
+
+def newest(
+    engine: Engine, collection: int, limit: int, partition: str | None, within: int | None
+) -> list[tuple[Document, Expiry]]:
+    """Those written last; of one partition, or that expire within so many milliseconds, if that is asked for."""
+    sql, arrange = _statement(engine.prepare)
+    prepared = Prepared(sql.replace(_COLLECTION, f"{collection:d}"), arrange)
+    rows = engine.all(prepared, (present(engine.statement_clock), partition, within, limit))
+    return [
+        (decode(*stored), expiry_of(own_ttl, default_ttl, stored[1], now))
+        for _, own_ttl, default_ttl, now, *stored in rows
+    ]
+
+
+@cache
+def _statement(prepare: Prepare) -> Prepared:
+    """The last of those that inherit the default, which an index has in order, and of the others, which are sorted.
+
+    No index has these in order. One for them would cost every write of theirs more than it is worth.
+    """
+    inherited = _part(documents.c.ttl.is_(None), BY_WRITE.name)
+    own = _part(documents.c.ttl.is_not(None), BY_EXPIRY.name)
+    both = union_all(select(inherited), select(own)).subquery("both")
+    last = select(both).order_by(both.c.ts.desc(), both.c.seq.desc()).limit(bindparam("limit"))
+    return prepare(last, "now", "asked_partition", "within", "limit")
+
+
+def _part(condition: ColumnElement[bool], index: str | None) -> Subquery:
+    collection: ColumnElement[int] = literal_column(_COLLECTION)
+    this = collections.c.id == collection
+    default_ttl = select(collections.c.default_ttl).where(this).scalar_subquery()
+    name = select(collections.c.name).where(this).scalar_subquery()
+    partition: BindParameter[str | None] = bindparam("asked_partition", type_=Text)
+    within: BindParameter[int | None] = bindparam("within", type_=BigInteger)
+    found = (documents.c.body, documents.c.ts, documents.c.etag, documents.c.checksum)
+    return (
+        select(documents.c.seq, documents.c.ttl, default_ttl.label("default_ttl"), NOW.label("now"), *found)
+        .with_hint(documents, f"INDEXED BY {index}", "sqlite")
+        .where(
+            documents.c.collection_id == collection,
+            name.is_not(None),  # dropped, unless it has one
+            condition,
+            live(default_ttl=default_ttl),
+            or_(partition.is_(None), documents.c.partition == partition),
+            or_(within.is_(None), expiry(default_ttl) <= NOW + within),
+        )
+        .order_by(documents.c.ts.desc(), documents.c.seq.desc())
+        .limit(bindparam("limit"))
+        .subquery()
+    )
