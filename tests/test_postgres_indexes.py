@@ -92,7 +92,7 @@ def test_others_write_while_an_index_is_removed(
 ) -> None:
     reader.rollback()
     orders.configure(indexing=BY_TOTAL)
-    reader.execute(f"LOCK {store._engine._schema}.documents IN ACCESS SHARE MODE")  # type: ignore[attr-defined]
+    reader.execute(f"LOCK {store._engine._address.schema}.documents IN ACCESS SHARE MODE")  # type: ignore[attr-defined]
     with waiting(postgres, lambda: orders.configure(indexing=NO_INDEX)) as removed:
         orders.create({"id": "new", "total": 1000})
         reader.rollback()
