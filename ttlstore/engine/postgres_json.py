@@ -98,14 +98,16 @@ class PostgresJson:
         return of_rank, number, whole
 
     def place(self, path: Path) -> str:
+        # By the JSON first, which has quotation marks and escapes besides: it is there sooner than the string.
         return (
-            f"(CASE WHEN char_length({self._keys(path)[2]}) = {KEY_CHARACTERS:d} THEN {_LAST_PLACE:d} ELSE {_SEQ} END)"
+            f"(CASE WHEN coalesce(char_length({_value(path)}::text), 0) < {KEY_CHARACTERS + 2:d} THEN {_SEQ} "
+            f"WHEN char_length({self._keys(path)[2]}) < {KEY_CHARACTERS:d} THEN {_SEQ} ELSE {_LAST_PLACE:d} END)"
         )
 
     @staticmethod
     @lru_cache(maxsize=CACHED_PATHS)
     def _keys(path: Path) -> tuple[str, str, str, str]:
-        value = f"({_JSON}{''.join(map(_step, path))})"
+        value = _value(path)
         of_type = f"json_typeof({value})"
         whole = f"(CASE {of_type} WHEN 'string' THEN {value} #>> '{{}}' ELSE '' END COLLATE \"C\")"
         return (
@@ -154,6 +156,10 @@ class PostgresJson:
 def _other(rank: Rank, number: str, start: str) -> str:
     """What holds of all values of the rank, and leaves no gap in the keys of an index before those that follow."""
     return f"{start} = ''" if rank is Rank.NUMBER else f"{number} = 0"
+
+
+def _value(path: Path) -> str:
+    return f"({_JSON}{''.join(map(_step, path))})"
 
 
 def _step(part: str | int) -> str:
