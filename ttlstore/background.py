@@ -114,7 +114,7 @@ class BackgroundVacuum:
                 return
             except Exception as error:
                 # Whatever it is, even the clock: expired rows can wait, and the application must not suffer.
-                self._vacuum.stats.last_error = f"{type(error).__name__}: {error}"
+                self._vacuum.failed(error)
                 log.warning("the vacuum of %s failed; next try in %g s", self._engine.name, retry, exc_info=True)
                 self._wait(retry)
                 retry = min(retry * 2, LAST_RETRY_SECONDS)

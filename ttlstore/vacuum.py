@@ -3,17 +3,16 @@
 import math
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import NamedTuple
 
-from ttlstore import indexes
 from ttlstore.clockguard import ClockGuard
 from ttlstore.engine import Engine
-from ttlstore.errors import CollectionNotFound, StoreBusy, shown
+from ttlstore.errors import shown
 from ttlstore.gaps import Gaps
 from ttlstore.indexing import IndexingPolicy
+from ttlstore.mending import Mending
 from ttlstore.statements import Prepared
 from ttlstore.ttl import Clock, present
 
@@ -25,7 +24,6 @@ FIRST_BATCH_PAGES = 16
 MAX_BATCH_PAGES = 10_000
 GAP_SECONDS = 0.0008  # while nobody else writes; longer than another process sleeps between its tries
 BUSY_SECONDS = 0.02  # until the next try after the lock was taken
-INDEX_BUSY_SECONDS = 10.0  # until the next try to make an index that waits for others; rows are deleted meanwhile
 GAP_BATCHES = 2  # from gap to gap: so a process that cannot be seen waiting gets in after some 10 ms at the latest
 CHECKPOINT_BATCHES = 32  # after which the log is folded into the file, so that it stays small
 UNUSED_SHARE = 0.03  # of the file that is kept for what is written next, instead of going back and forth
@@ -113,7 +111,7 @@ class Vacuum:
         self._gaps = Gaps()
         self._since_checkpoint = 0  # batches
         self._since_gap = 0  # batches
-        self._indexes_from = 0.0  # by time.monotonic(): before, no index is made
+        self._mending = Mending(engine, self.failed)
         statements = engine.statements
         self._deletions: dict[str, Prepared] = {
             "own": statements.delete_own_due,
@@ -125,7 +123,12 @@ class Vacuum:
         """Another that keeps expired rows for so long, and adds to the same statistics."""
         other = Vacuum(self._engine, self._clock, self._guard, replace(self._policy, grace=grace))
         other.stats = self.stats
+        other._mending = self._mending  # which knows what cannot be done for now
         return other
+
+    def failed(self, error: Exception) -> None:
+        """Keep an error for the statistics."""
+        self.stats.last_error = f"{type(error).__name__}: {error}"
 
     # --- what there is to do ----------------------------------------------------------------------------------------
 
@@ -138,11 +141,12 @@ class Vacuum:
         for collection, name, default_ttl, first_own, first_inherited, *indexing in self._engine.all(
             self._engine.statements.next_due
         ):
+            policy = None if name is None else IndexingPolicy.stored(*indexing)
+            if (seconds := self._mending.due_in(collection, policy, there)) is not None:
+                at = math.ceil(present(self._clock) + seconds * 1000) if seconds else 0
+                schedule.append(Due(at, collection, "dropped" if name is None else "index"))
             if name is None:
-                schedule.append(Due(0, collection, "dropped"))
                 continue
-            if any(indexes.amiss(collection, IndexingPolicy.stored(*indexing), there)):
-                schedule.append(Due(0, collection, "index"))
             defaults[collection] = default_ttl
             if default_ttl is not None and first_own is not None:
                 schedule.append(Due(first_own + grace, collection, "own"))
@@ -195,12 +199,12 @@ class Vacuum:
         while not over() and not self.held():
             now = present(self._clock)
             # From the start each time: many rows share a moment, and one that was passed over must not be lost.
-            all_due = [due for due in self.schedule()[0] if due.at <= now]
-            due = [due for due in all_due if due.kind != "index" or time.monotonic() >= self._indexes_from]
+            schedule = self.schedule()[0]
+            due = [one for one in schedule if one.at <= now]
             sparse = None if due else self._gaps.next()
             if not due and not sparse and not self._unused_pages():
                 self._engine.checkpoint()
-                return not all_due
+                return not any(one.kind in ("index", "dropped") for one in schedule)  # that was put off
             for one in due:
                 # The clock before its guard: what it may have jumped to in between is not gone by.
                 now = present(self._engine.statement_clock)
@@ -216,7 +220,9 @@ class Vacuum:
     def _batch(self, due: Due, now: int) -> float:
         """Delete a batch of what is due now, and tell for how long to let others go first."""
         if due.kind == "index":
-            return self._mend_indexes(due.collection)
+            self._mending.mend(due.collection)
+            self._engine.checkpoint()
+            return GAP_SECONDS
         key = (due.collection, due.kind)
         rows = self._rows.get(key, FIRST_BATCH_ROWS)
         moment = () if due.kind == "dropped" else (now, self._policy.grace_milliseconds())
@@ -229,44 +235,13 @@ class Vacuum:
         if not deleted and due.kind != "dropped":  # others hold what there is
             return BUSY_SECONDS
         self._gaps.note(places)
-        if due.kind == "dropped" and not deleted:
-            self._forget(due.collection)
+        if due.kind == "dropped" and not deleted and not self._mending.forget(due.collection):
+            return BUSY_SECONDS
         if deleted == rows or taken > BATCH_SECONDS:
             self._rows[key] = _next_size(rows, taken, MAX_BATCH_ROWS)
         self.stats.deleted += deleted
         self.stats.batches += 1
         return self._after(taken)
-
-    def _forget(self, collection: int) -> None:
-        """A dropped collection without documents, and its indexes: empty by now, they are removed in no time."""
-        # Somebody may still write to it who began before it was dropped.
-        with suppress(StoreBusy, CollectionNotFound), self._engine.writing():
-            if self._engine.change(self._engine.statements.forget_dropped, (collection,)):
-                indexes.remove_others(self._engine, self._engine.define, collection, IndexingPolicy())
-
-    def _mend_indexes(self, collection: int) -> float:
-        """What was cut short when an index was made or removed, and one that a lazy collection still lacks.
-
-        Whole, however long that takes: an index is not built by halves.
-        """
-        try:
-            self._mend(collection)
-        except StoreBusy:  # another process has its hands on them, or a transaction stays open that must end before
-            self._indexes_from = time.monotonic() + INDEX_BUSY_SECONDS
-        self._engine.checkpoint()
-        return GAP_SECONDS
-
-    def _mend(self, collection: int) -> None:
-        with ExitStack() as stack:
-            define = stack.enter_context(self._engine.defining())
-            if define is None:
-                stack.enter_context(self._engine.writing())
-                define = self._engine.define
-            settings = self._engine.one(self._engine.statements.collection, (collection,))
-            policy = IndexingPolicy.stored(*settings[-2:]) if settings else IndexingPolicy()
-            indexes.remove_others(self._engine, define, collection, policy)
-            for name in indexes.amiss(collection, policy, self._engine.all_indexes())[1][:1]:
-                indexes.build(self._engine, define, collection, policy, name)
 
     def _pack(self, first: int, last: int) -> float:
         """Close the gaps between two places, and tell for how long to let others go first."""
