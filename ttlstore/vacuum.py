@@ -13,6 +13,7 @@ from ttlstore.errors import shown
 from ttlstore.gaps import Gaps
 from ttlstore.indexing import IndexingPolicy
 from ttlstore.mending import Mending
+from ttlstore.overhead import Overhead
 from ttlstore.statements import Prepared
 from ttlstore.ttl import Clock, present
 
@@ -25,6 +26,7 @@ MAX_BATCH_PAGES = 10_000
 GAP_SECONDS = 0.0008  # while nobody else writes; longer than another process sleeps between its tries
 BUSY_SECONDS = 0.02  # until the next try after the lock was taken
 GAP_BATCHES = 2  # from gap to gap: so a process that cannot be seen waiting gets in after some 10 ms at the latest
+PASS_SECONDS = 1.0  # at least, from one look for what is due from the very start to the next
 CHECKPOINT_BATCHES = 32  # after which the log is folded into the file, so that it stays small
 UNUSED_SHARE = 0.03  # of the file that is kept for what is written next, instead of going back and forth
 
@@ -94,6 +96,10 @@ class Due(NamedTuple):
     at: int
     collection: int
     kind: str
+    start: int = 0
+    """Where the first of the rows is, by what they are deleted in order of."""
+    untouched: bool = True
+    """Whether none of them was deleted yet."""
 
 
 class Vacuum:
@@ -106,6 +112,8 @@ class Vacuum:
         self._guard = guard
         self._policy = policy
         self._rows: dict[tuple[int, str], int] = {}  # in the next batch, by what is deleted
+        self._overheads: dict[tuple[int, str], Overhead] = {}
+        self._look_seconds = 0.0  # that the last look for what is due took
         self._pages = FIRST_BATCH_PAGES  # in the next step
         self._can_shrink = True
         self._gaps = Gaps()
@@ -134,6 +142,7 @@ class Vacuum:
 
     def schedule(self) -> tuple[list[Due], dict[int, int | None]]:
         """When each collection's next rows can be deleted, soonest first; and the default ttl of each collection."""
+        start = time.monotonic()
         grace = self._policy.grace_milliseconds()
         schedule: list[Due] = []
         defaults: dict[int, int | None] = {}
@@ -149,10 +158,22 @@ class Vacuum:
                 continue
             defaults[collection] = default_ttl
             if default_ttl is not None and first_own is not None:
-                schedule.append(Due(first_own + grace, collection, "own"))
+                schedule.append(Due(first_own + grace, collection, "own", first_own))
             if default_ttl is not None and default_ttl > 0 and first_inherited is not None:
-                schedule.append(Due(first_inherited + default_ttl * 1000 + grace, collection, "inherited"))
+                at = first_inherited + default_ttl * 1000 + grace
+                schedule.append(Due(at, collection, "inherited", first_inherited))
+        self._look_seconds = time.monotonic() - start
         return sorted(schedule), defaults
+
+    def look_again_after(self, least: float) -> float:
+        """How long to go without a look for what is due: so many seconds, or longer if that takes its time.
+
+        On PostgreSQL it comes past every row that was deleted while somebody's old snapshot might still see it.
+        """
+        return max(least, self._rest_after(self._look_seconds))
+
+    def _rest_after(self, taken: float) -> float:
+        return taken * (1 / self._policy.busy_share - 1)
 
     def held(self) -> bool:
         """Whether the clock is not to be trusted with deleting."""
@@ -198,50 +219,75 @@ class Vacuum:
         """Go on until nothing is left to do, and tell whether that was reached."""
         while not over() and not self.held():
             now = present(self._clock)
-            # From the start each time: many rows share a moment, and one that was passed over must not be lost.
             schedule = self.schedule()[0]
             due = [one for one in schedule if one.at <= now]
             sparse = None if due else self._gaps.next()
             if not due and not sparse and not self._unused_pages():
                 self._engine.checkpoint()
                 return not any(one.kind in ("index", "dropped") for one in schedule)  # that was put off
+            if sparse:
+                pause(self._pack(*sparse))
+            self._pass(due, pause, over)
+        return False
+
+    def _pass(self, due: list[Due], pause: Callable[[float], object], over: Callable[[], bool]) -> None:
+        """Go through what is due once, from its start on, a batch of each in turn.
+
+        Not from the start for each batch: PostgreSQL keeps the traces of deleted rows for as long as a snapshot is open
+        that may see them, and would read them all again. And not through to the end, if there is none in sight: what
+        was passed over, or has come to be due before the place that was reached, is found by the next pass.
+        """
+        until = time.monotonic() + self.look_again_after(PASS_SECONDS)
+        while True:
+            left: list[Due] = []
             for one in due:
                 # The clock before its guard: what it may have jumped to in between is not gone by.
                 now = present(self._engine.statement_clock)
                 if over() or self.held():
-                    return False
-                pause(self._batch(one, now))
-            if sparse:
-                pause(self._pack(*sparse))
+                    return
+                rest, more = self._batch(one, now)
+                left += [more] if more else []
+                pause(rest)
             if self._unused_pages():
                 pause(self._give_back())
-        return False
+            due = left
+            if not due or time.monotonic() >= until:
+                return
 
-    def _batch(self, due: Due, now: int) -> float:
-        """Delete a batch of what is due now, and tell for how long to let others go first."""
+    def _batch(self, due: Due, now: int) -> tuple[float, Due | None]:
+        """Delete a batch of what is due now; tells for how long to let others go first, and what is left, if any is."""
         if due.kind == "index":
-            self._mending.mend(due.collection)
+            more = self._mending.mend(due.collection)
             self._engine.checkpoint()
-            return GAP_SECONDS
+            return GAP_SECONDS, due if more else None
         key = (due.collection, due.kind)
         rows = self._rows.get(key, FIRST_BATCH_ROWS)
         moment = () if due.kind == "dropped" else (now, self._policy.grace_milliseconds())
         start = time.perf_counter()
-        places = self._engine.remove(self._deletions[due.kind], (due.collection, *moment, rows, BATCH_BYTES))
+        removed = self._engine.remove(
+            self._deletions[due.kind], (due.collection, *moment, due.start, rows, BATCH_BYTES)
+        )
         taken = time.perf_counter() - start
-        if places is None:
-            return BUSY_SECONDS
-        deleted = len(places)
-        if not deleted and due.kind != "dropped":  # others hold what there is
-            return BUSY_SECONDS
-        self._gaps.note(places)
-        if due.kind == "dropped" and not deleted and not self._mending.forget(due.collection):
-            return BUSY_SECONDS
-        if deleted == rows or taken > BATCH_SECONDS:
-            self._rows[key] = _next_size(rows, taken, MAX_BATCH_ROWS)
-        self.stats.deleted += deleted
+        if removed is None:
+            return BUSY_SECONDS, due
+        if not removed:
+            return self._at_the_end(due), None
+        self._gaps.note([place for place, _ in removed])
+        overhead = self._overheads.setdefault(key, Overhead())
+        overhead.note(len(removed), taken)
+        if len(removed) == rows or taken > BATCH_SECONDS:
+            self._rows[key] = _next_size(rows, max(taken - overhead.seconds, 0.0), MAX_BATCH_ROWS)
+        self.stats.deleted += len(removed)
         self.stats.batches += 1
-        return self._after(taken)
+        # From the last one's key on, not behind it: others may have the same.
+        reached = max(key for _, key in removed)
+        return self._after(taken), due._replace(start=reached, untouched=False)
+
+    def _at_the_end(self, due: Due) -> float:
+        """Nothing is left from the place on that was reached; tells for how long to let others go first."""
+        if due.kind == "dropped" and self._mending.forget(due.collection):
+            return self._after(0.0)
+        return self.look_again_after(BUSY_SECONDS) if due.untouched else 0.0  # others hold what there is
 
     def _pack(self, first: int, last: int) -> float:
         """Close the gaps between two places, and tell for how long to let others go first."""
@@ -277,7 +323,7 @@ class Vacuum:
             self._since_checkpoint = 0
             self._engine.checkpoint()
         if self._engine.others_write():
-            return taken * (1 / self._policy.busy_share - 1)
+            return self._rest_after(taken)
         self._since_gap = (self._since_gap + 1) % GAP_BATCHES
         return 0.0 if self._since_gap else GAP_SECONDS
 

@@ -101,8 +101,8 @@ class Engine(Protocol):
         None if a lock is taken.
         """
 
-    def remove(self, statement: Prepared, values: Values) -> list[int] | None:
-        """Delete without waiting, in a transaction of its own, and tell the places (`seq`) of the rows.
+    def remove(self, statement: Prepared, values: Values) -> list[Row] | None:
+        """Delete without waiting, in a transaction of its own, and tell what the statement returns of the rows.
 
         None if a lock is taken.
         """

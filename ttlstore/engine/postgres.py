@@ -177,11 +177,11 @@ class PostgresEngine:
                     return None
                 raise self._translated(error, connection) from error
 
-    def remove(self, statement: Prepared, values: Values) -> list[int] | None:
+    def remove(self, statement: Prepared, values: Values) -> list[Row] | None:
         with self._some() as connection:
             connection.own_writes += 1
             try:
-                return [row[0] for row in connection.cursor.execute(statement.sql, statement.arrange(values))]
+                return connection.cursor.execute(statement.sql, statement.arrange(values)).fetchall()
             except psycopg.Error as error:
                 if is_busy(error) or isinstance(error, psycopg.errors.ForeignKeyViolation):
                     return None

@@ -188,9 +188,9 @@ class SqliteEngine:
                 except RuntimeError:
                     pass  # it was not acquired
 
-    def remove(self, statement: Prepared, values: Values) -> list[int] | None:
+    def remove(self, statement: Prepared, values: Values) -> list[Row] | None:
         arranged = statement.arrange(values)
-        return self._unless_busy(lambda raw: [row[0] for row in raw.execute(statement.sql, arranged)])
+        return self._unless_busy(lambda raw: raw.execute(statement.sql, arranged).fetchall())
 
     def change(self, statement: Prepared, values: Values) -> int:
         return self.change_many(statement, [values])
