@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import NamedTuple
@@ -25,6 +26,8 @@ FIRST_BATCH_PAGES = 16
 MAX_BATCH_PAGES = 10_000
 GAP_SECONDS = 0.0008  # while nobody else writes; longer than another process sleeps between its tries
 BUSY_SECONDS = 0.02  # until the next try after the lock was taken
+STARVED_SECONDS = 0.1  # without a batch, because others always had the lock: from then on it waits for it as they do
+IN_LINE_SECONDS = 0.1  # for so long at a time: one who writes without a rest leaves gaps of microseconds
 GAP_BATCHES = 2  # from gap to gap: so a process that cannot be seen waiting gets in after some 10 ms at the latest
 PASS_SECONDS = 1.0  # at least, from one look for what is due from the very start to the next
 CHECKPOINT_BATCHES = 32  # after which the log is folded into the file, so that it stays small
@@ -114,6 +117,9 @@ class Vacuum:
         self._rows: dict[tuple[int, str], int] = {}  # in the next batch, by what is deleted
         self._overheads: dict[tuple[int, str], Overhead] = {}
         self._look_seconds = 0.0  # that the last look for what is due took
+        self._in_line = False  # for the lock: from when others left no gap until nobody writes
+        self._through_at = 0.0  # by time.monotonic(): when it last had the lock, or began to ask for it
+        self._rested_at = 0.0  # when it has let others go first for long enough
         self._pages = FIRST_BATCH_PAGES  # in the next step
         self._can_shrink = True
         self._gaps = Gaps()
@@ -203,6 +209,7 @@ class Vacuum:
             return stopped() or (max_seconds is not None and time.monotonic() - start >= max_seconds)
 
         self._can_shrink = True
+        self._in_line, self._through_at, self._rested_at = False, start, start
         with self._engine.housekeeping():
             self._engine.others_write()
             finished = self._work(pause, over)
@@ -248,7 +255,8 @@ class Vacuum:
                 rest, more = self._batch(one, now)
                 left += [more] if more else []
                 pause(rest)
-            if self._unused_pages():
+            # Those who leave no gap will need the pages themselves.
+            if self._unused_pages() and not (left and self._in_line):
                 pause(self._give_back())
             due = left
             if not due or time.monotonic() >= until:
@@ -263,13 +271,15 @@ class Vacuum:
         key = (due.collection, due.kind)
         rows = self._rows.get(key, FIRST_BATCH_ROWS)
         moment = () if due.kind == "dropped" else (now, self._policy.grace_milliseconds())
-        start = time.perf_counter()
-        removed = self._engine.remove(
-            self._deletions[due.kind], (due.collection, *moment, due.start, rows, BATCH_BYTES)
-        )
+        values = (due.collection, *moment, due.start, rows, BATCH_BYTES)
+        with self._lock() as ours:
+            late = max(time.monotonic() - self._rested_at, 0.0)
+            start = time.perf_counter()
+            removed = self._engine.remove(self._deletions[due.kind], values) if ours else None
         taken = time.perf_counter() - start
         if removed is None:
-            return BUSY_SECONDS, due
+            return self._refused(), due
+        self._through_at = time.monotonic()
         if not removed:
             return self._at_the_end(due), None
         self._gaps.note([place for place, _ in removed])
@@ -281,7 +291,24 @@ class Vacuum:
         self.stats.batches += 1
         # From the last one's key on, not behind it: others may have the same.
         reached = max(key for _, key in removed)
-        return self._after(taken), due._replace(start=reached, untouched=False)
+        rest = self._after(taken)
+        if self._in_line:  # the others had the lock while it was waited for: that is part of the rest
+            rest = max(rest - late, 0.0)
+        self._rested_at = self._through_at + rest
+        return rest, due._replace(start=reached, untouched=False)
+
+    def _lock(self) -> AbstractContextManager[bool]:
+        return self._engine.in_line(IN_LINE_SECONDS) if self._in_line else nullcontext(True)
+
+    def _refused(self) -> float:
+        """Others have the lock; tells for how long to leave it to them.
+
+        Somebody who writes without a rest would keep the vacuum out for ever, and the file would grow and grow.
+        """
+        if self._in_line or time.monotonic() - self._through_at < STARVED_SECONDS:
+            return BUSY_SECONDS
+        self._in_line = True
+        return 0.0
 
     def _at_the_end(self, due: Due) -> float:
         """Nothing is left from the place on that was reached; tells for how long to let others go first."""
@@ -324,6 +351,7 @@ class Vacuum:
             self._engine.checkpoint()
         if self._engine.others_write():
             return self._rest_after(taken)
+        self._in_line = False
         self._since_gap = (self._since_gap + 1) % GAP_BATCHES
         return 0.0 if self._since_gap else GAP_SECONDS
 

@@ -4,7 +4,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
@@ -447,6 +447,9 @@ class SqliteEngine:
             return
         with turn(f"{self._path}-vacuum") as ours:
             yield ours
+
+    def in_line(self, seconds: float) -> AbstractContextManager[bool]:
+        return self._connections.in_line(seconds)
 
     def others_write(self) -> bool:
         connection = self._connections.mine()
