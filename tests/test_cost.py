@@ -143,6 +143,21 @@ def test_what_is_due_is_a_range_of_an_index(large: Store, range_: ColumnElement[
     assert looks_at_all_rows(steps) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        ("delete_own_due", "documents_by_expiry (collection_id=? AND expires_at>? AND expires_at<?)"),
+        ("delete_inherited_due", "documents_by_write (collection_id=? AND _ts>? AND _ts<?)"),
+        ("delete_dropped", "documents_in_order (collection_id=? AND seq>?)"),
+    ],
+)
+def test_the_vacuum_goes_on_in_the_index_where_it_was(large: Store, name: str, index: str) -> None:
+    steps = plan(large, getattr(large._statements, name))
+    assert {step.rpartition("INDEX ")[2] for step in steps if "INDEX" in step} == {index}
+    assert not any("TEMP B-TREE" in step for step in steps), "it is in order already"
+    assert looks_at_all_rows(steps) == []
+
+
 def test_the_expiry_of_a_document_is_computed_by_the_database(large: Store) -> None:
     rows = raw(large).execute("SELECT _ts, ttl, expires_at FROM documents").fetchall()
     assert {ttl for _, ttl, _ in rows} == {None, -1, 30, 90}

@@ -125,7 +125,7 @@ def test_the_vacuum_finds_what_is_due_by_an_index_and_in_order(
     sessions.create_many({"id": str(number), **({"ttl": 60} if number % 2 else {})} for number in range(3000))
     postgres.admin.execute(f"ANALYZE {postgres_url.rpartition('=')[2]}.documents")
     for name, index in (("delete_own_due", "documents_by_expiry"), ("delete_inherited_due", "documents_by_write")):
-        plan = "\n".join(live._engine.steps(getattr(live._statements, name), (sessions._id, 0, 0, 16, 2**20)))
+        plan = "\n".join(live._engine.steps(getattr(live._statements, name), (sessions._id, 0, 0, 0, 16, 2**20)))
         assert f"using {index}" in plan
         assert "Sort" not in plan
         assert "Seq Scan on documents" not in plan

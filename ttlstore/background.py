@@ -114,7 +114,7 @@ class BackgroundVacuum:
                 return
             except Exception as error:
                 # Whatever it is, even the clock: expired rows can wait, and the application must not suffer.
-                self._vacuum.stats.last_error = f"{type(error).__name__}: {error}"
+                self._vacuum.failed(error)
                 log.warning("the vacuum of %s failed; next try in %g s", self._engine.name, retry, exc_info=True)
                 self._wait(retry)
                 retry = min(retry * 2, LAST_RETRY_SECONDS)
@@ -141,7 +141,7 @@ class BackgroundVacuum:
                 log.warning("the vacuum of %s holds: %s", self._engine.name, report.holding)
             return present(self._clock) + HOLD_SECONDS * 1000
         log.debug("deleted %d rows of %s in %d batches", report.deleted, self._engine.name, report.batches)
-        self._wait(SHORTEST_NAP_SECONDS)
+        self._wait(self._vacuum.look_again_after(SHORTEST_NAP_SECONDS))
         return self._next_due()
 
     def _out_of_patience(self) -> bool:

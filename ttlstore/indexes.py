@@ -60,10 +60,14 @@ def build(engine: Engine, define: Define, collection: int, policy: IndexingPolic
 
 def remove_others(engine: Engine, define: Define, collection: int, policy: IndexingPolicy) -> None:
     """Remove the indexes that are not in the policy."""
-    wanted = named(collection, policy)
     for name in amiss(collection, policy, engine.all_indexes())[0]:
-        if name not in wanted:
-            _run(define, drop_index(engine.json, name))
+        remove(engine, define, collection, policy, name)
+
+
+def remove(engine: Engine, define: Define, collection: int, policy: IndexingPolicy, name: str) -> None:
+    """Remove an index, unless it is in the policy."""
+    if name not in named(collection, policy):
+        _run(define, drop_index(engine.json, name))
 
 
 def _run(define: Define, statements: list[str]) -> None:

@@ -178,20 +178,22 @@ def _range(column: ColumnElement[int], part: ColumnElement[bool]) -> Select[Any]
 
 def _delete_some(
     joined: FromClause, order: ColumnElement[int], *conditions: ColumnElement[bool]
-) -> ReturningDelete[tuple[int]]:
+) -> ReturningDelete[tuple[int, int]]:
     """Delete the first of the rows that fulfil the conditions now: so many, or fewer where they are large.
 
-    Rows that another is about to change are passed over: they will be live again, or gone, or there the next time.
+    In an order, and from a start in it. Rows that another is about to change are passed over: they will be live again,
+    or gone, or there the next time.
     """
+    from_start = order >= bindparam("start", type_=BigInteger)
     rows: BindParameter[int] = bindparam("rows", type_=BigInteger)
     most: BindParameter[int] = bindparam("bytes", type_=BigInteger)
-    due = select(documents.c.seq, documents.c.size).select_from(joined).where(*conditions).order_by(order)
+    due = select(documents.c.seq, documents.c.size).select_from(joined).where(*conditions, from_start).order_by(order)
     # By the largest of them, which the index tells: adding up their sizes took a tenth of the whole time.
     first = due.limit(rows).subquery()
     largest = select(func.coalesce(func.max(first.c.size), 1)).scalar_subquery()
     fitting = case((largest * rows <= most, rows), else_=most // largest + 1)
     chosen = due.with_only_columns(documents.c.seq).limit(fitting).with_for_update(skip_locked=True, of=documents)
-    return delete(documents).where(documents.c.seq.in_(chosen)).returning(documents.c.seq)
+    return delete(documents).where(documents.c.seq.in_(chosen)).returning(documents.c.seq, order)
 
 
 class Statements:
@@ -333,12 +335,14 @@ class Statements:
         default_ttl = select(collections.c.default_ttl).where(this_collection).with_for_update(read=True)
         of_this = documents.c.collection_id == bindparam("collection")
         due = due_ranges(NOW - bindparam("grace", type_=BigInteger), default_ttl.scalar_subquery())
+        names = ("collection", "now", "grace", "start", "rows", "bytes")
         self.delete_own_due, self.delete_inherited_due = (
-            prepare(_delete_some(documents, order, of_this, range_), *("collection", "now", "grace", "rows", "bytes"))
+            prepare(_delete_some(documents, order, of_this, range_), *names)
             for order, range_ in zip((own, inherited), due, strict=True)
         )
         self.delete_dropped = prepare(
-            _delete_some(joined, documents.c.seq, this, collections.c.name.is_(None)), *("collection", "rows", "bytes")
+            _delete_some(joined, documents.c.seq, this, collections.c.name.is_(None)),
+            *("collection", "start", "rows", "bytes"),
         )
         without_documents = ~exists(select(1).where(its_collection).correlate(collections))
         self.forget_dropped = prepare(

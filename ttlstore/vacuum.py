@@ -3,17 +3,18 @@
 import math
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import NamedTuple
 
-from ttlstore import indexes
 from ttlstore.clockguard import ClockGuard
 from ttlstore.engine import Engine
-from ttlstore.errors import CollectionNotFound, StoreBusy, shown
+from ttlstore.errors import shown
 from ttlstore.gaps import Gaps
 from ttlstore.indexing import IndexingPolicy
+from ttlstore.mending import Mending
+from ttlstore.overhead import Overhead
 from ttlstore.statements import Prepared
 from ttlstore.ttl import Clock, present
 
@@ -25,8 +26,10 @@ FIRST_BATCH_PAGES = 16
 MAX_BATCH_PAGES = 10_000
 GAP_SECONDS = 0.0008  # while nobody else writes; longer than another process sleeps between its tries
 BUSY_SECONDS = 0.02  # until the next try after the lock was taken
-INDEX_BUSY_SECONDS = 10.0  # until the next try to make an index that waits for others; rows are deleted meanwhile
+STARVED_SECONDS = 0.1  # without a batch, because others always had the lock: from then on it waits for it as they do
+IN_LINE_SECONDS = 0.1  # for so long at a time: one who writes without a rest leaves gaps of microseconds
 GAP_BATCHES = 2  # from gap to gap: so a process that cannot be seen waiting gets in after some 10 ms at the latest
+PASS_SECONDS = 1.0  # at least, from one look for what is due from the very start to the next
 CHECKPOINT_BATCHES = 32  # after which the log is folded into the file, so that it stays small
 UNUSED_SHARE = 0.03  # of the file that is kept for what is written next, instead of going back and forth
 
@@ -96,6 +99,10 @@ class Due(NamedTuple):
     at: int
     collection: int
     kind: str
+    start: int = 0
+    """Where the first of the rows is, by what they are deleted in order of."""
+    untouched: bool = True
+    """Whether none of them was deleted yet."""
 
 
 class Vacuum:
@@ -108,12 +115,17 @@ class Vacuum:
         self._guard = guard
         self._policy = policy
         self._rows: dict[tuple[int, str], int] = {}  # in the next batch, by what is deleted
+        self._overheads: dict[tuple[int, str], Overhead] = {}
+        self._look_seconds = 0.0  # that the last look for what is due took
+        self._in_line = False  # for the lock: from when others left no gap until nobody writes
+        self._through_at = 0.0  # by time.monotonic(): when it last had the lock, or began to ask for it
+        self._rested_at = 0.0  # when it has let others go first for long enough
         self._pages = FIRST_BATCH_PAGES  # in the next step
         self._can_shrink = True
         self._gaps = Gaps()
         self._since_checkpoint = 0  # batches
         self._since_gap = 0  # batches
-        self._indexes_from = 0.0  # by time.monotonic(): before, no index is made
+        self._mending = Mending(engine, self.failed)
         statements = engine.statements
         self._deletions: dict[str, Prepared] = {
             "own": statements.delete_own_due,
@@ -125,12 +137,18 @@ class Vacuum:
         """Another that keeps expired rows for so long, and adds to the same statistics."""
         other = Vacuum(self._engine, self._clock, self._guard, replace(self._policy, grace=grace))
         other.stats = self.stats
+        other._mending = self._mending  # which knows what cannot be done for now
         return other
+
+    def failed(self, error: Exception) -> None:
+        """Keep an error for the statistics."""
+        self.stats.last_error = f"{type(error).__name__}: {error}"
 
     # --- what there is to do ----------------------------------------------------------------------------------------
 
     def schedule(self) -> tuple[list[Due], dict[int, int | None]]:
         """When each collection's next rows can be deleted, soonest first; and the default ttl of each collection."""
+        start = time.monotonic()
         grace = self._policy.grace_milliseconds()
         schedule: list[Due] = []
         defaults: dict[int, int | None] = {}
@@ -138,17 +156,30 @@ class Vacuum:
         for collection, name, default_ttl, first_own, first_inherited, *indexing in self._engine.all(
             self._engine.statements.next_due
         ):
+            policy = None if name is None else IndexingPolicy.stored(*indexing)
+            if (seconds := self._mending.due_in(collection, policy, there)) is not None:
+                at = math.ceil(present(self._clock) + seconds * 1000) if seconds else 0
+                schedule.append(Due(at, collection, "dropped" if name is None else "index"))
             if name is None:
-                schedule.append(Due(0, collection, "dropped"))
                 continue
-            if any(indexes.amiss(collection, IndexingPolicy.stored(*indexing), there)):
-                schedule.append(Due(0, collection, "index"))
             defaults[collection] = default_ttl
             if default_ttl is not None and first_own is not None:
-                schedule.append(Due(first_own + grace, collection, "own"))
+                schedule.append(Due(first_own + grace, collection, "own", first_own))
             if default_ttl is not None and default_ttl > 0 and first_inherited is not None:
-                schedule.append(Due(first_inherited + default_ttl * 1000 + grace, collection, "inherited"))
+                at = first_inherited + default_ttl * 1000 + grace
+                schedule.append(Due(at, collection, "inherited", first_inherited))
+        self._look_seconds = time.monotonic() - start
         return sorted(schedule), defaults
+
+    def look_again_after(self, least: float) -> float:
+        """How long to go without a look for what is due: so many seconds, or longer if that takes its time.
+
+        On PostgreSQL it comes past every row that was deleted while somebody's old snapshot might still see it.
+        """
+        return max(least, self._rest_after(self._look_seconds))
+
+    def _rest_after(self, taken: float) -> float:
+        return taken * (1 / self._policy.busy_share - 1)
 
     def held(self) -> bool:
         """Whether the clock is not to be trusted with deleting."""
@@ -178,6 +209,7 @@ class Vacuum:
             return stopped() or (max_seconds is not None and time.monotonic() - start >= max_seconds)
 
         self._can_shrink = True
+        self._in_line, self._through_at, self._rested_at = False, start, start
         with self._engine.housekeeping():
             self._engine.others_write()
             finished = self._work(pause, over)
@@ -194,79 +226,95 @@ class Vacuum:
         """Go on until nothing is left to do, and tell whether that was reached."""
         while not over() and not self.held():
             now = present(self._clock)
-            # From the start each time: many rows share a moment, and one that was passed over must not be lost.
-            all_due = [due for due in self.schedule()[0] if due.at <= now]
-            due = [due for due in all_due if due.kind != "index" or time.monotonic() >= self._indexes_from]
+            schedule = self.schedule()[0]
+            due = [one for one in schedule if one.at <= now]
             sparse = None if due else self._gaps.next()
             if not due and not sparse and not self._unused_pages():
                 self._engine.checkpoint()
-                return not all_due
+                return not any(one.kind in ("index", "dropped") for one in schedule)  # that was put off
+            if sparse:
+                pause(self._pack(*sparse))
+            self._pass(due, pause, over)
+        return False
+
+    def _pass(self, due: list[Due], pause: Callable[[float], object], over: Callable[[], bool]) -> None:
+        """Go through what is due once, from its start on, a batch of each in turn.
+
+        Not from the start for each batch: PostgreSQL keeps the traces of deleted rows for as long as a snapshot is open
+        that may see them, and would read them all again. And not through to the end, if there is none in sight: what
+        was passed over, or has come to be due before the place that was reached, is found by the next pass.
+        """
+        until = time.monotonic() + self.look_again_after(PASS_SECONDS)
+        while True:
+            left: list[Due] = []
             for one in due:
                 # The clock before its guard: what it may have jumped to in between is not gone by.
                 now = present(self._engine.statement_clock)
                 if over() or self.held():
-                    return False
-                pause(self._batch(one, now))
-            if sparse:
-                pause(self._pack(*sparse))
-            if self._unused_pages():
+                    return
+                rest, more = self._batch(one, now)
+                left += [more] if more else []
+                pause(rest)
+            # Those who leave no gap will need the pages themselves.
+            if self._unused_pages() and not (left and self._in_line):
                 pause(self._give_back())
-        return False
+            due = left
+            if not due or time.monotonic() >= until:
+                return
 
-    def _batch(self, due: Due, now: int) -> float:
-        """Delete a batch of what is due now, and tell for how long to let others go first."""
+    def _batch(self, due: Due, now: int) -> tuple[float, Due | None]:
+        """Delete a batch of what is due now; tells for how long to let others go first, and what is left, if any is."""
         if due.kind == "index":
-            return self._mend_indexes(due.collection)
+            more = self._mending.mend(due.collection)
+            self._engine.checkpoint()
+            return GAP_SECONDS, due if more else None
         key = (due.collection, due.kind)
         rows = self._rows.get(key, FIRST_BATCH_ROWS)
         moment = () if due.kind == "dropped" else (now, self._policy.grace_milliseconds())
-        start = time.perf_counter()
-        places = self._engine.remove(self._deletions[due.kind], (due.collection, *moment, rows, BATCH_BYTES))
+        values = (due.collection, *moment, due.start, rows, BATCH_BYTES)
+        with self._lock() as ours:
+            late = max(time.monotonic() - self._rested_at, 0.0)
+            start = time.perf_counter()
+            removed = self._engine.remove(self._deletions[due.kind], values) if ours else None
         taken = time.perf_counter() - start
-        if places is None:
-            return BUSY_SECONDS
-        deleted = len(places)
-        if not deleted and due.kind != "dropped":  # others hold what there is
-            return BUSY_SECONDS
-        self._gaps.note(places)
-        if due.kind == "dropped" and not deleted:
-            self._forget(due.collection)
-        if deleted == rows or taken > BATCH_SECONDS:
-            self._rows[key] = _next_size(rows, taken, MAX_BATCH_ROWS)
-        self.stats.deleted += deleted
+        if removed is None:
+            return self._refused(), due
+        self._through_at = time.monotonic()
+        if not removed:
+            return self._at_the_end(due), None
+        self._gaps.note([place for place, _ in removed])
+        overhead = self._overheads.setdefault(key, Overhead())
+        overhead.note(len(removed), taken)
+        if len(removed) == rows or taken > BATCH_SECONDS:
+            self._rows[key] = _next_size(rows, max(taken - overhead.seconds, 0.0), MAX_BATCH_ROWS)
+        self.stats.deleted += len(removed)
         self.stats.batches += 1
-        return self._after(taken)
+        # From the last one's key on, not behind it: others may have the same.
+        reached = max(key for _, key in removed)
+        rest = self._after(taken)
+        if self._in_line:  # the others had the lock while it was waited for: that is part of the rest
+            rest = max(rest - late, 0.0)
+        self._rested_at = self._through_at + rest
+        return rest, due._replace(start=reached, untouched=False)
 
-    def _forget(self, collection: int) -> None:
-        """A dropped collection without documents, and its indexes: empty by now, they are removed in no time."""
-        # Somebody may still write to it who began before it was dropped.
-        with suppress(StoreBusy, CollectionNotFound), self._engine.writing():
-            if self._engine.change(self._engine.statements.forget_dropped, (collection,)):
-                indexes.remove_others(self._engine, self._engine.define, collection, IndexingPolicy())
+    def _lock(self) -> AbstractContextManager[bool]:
+        return self._engine.in_line(IN_LINE_SECONDS) if self._in_line else nullcontext(True)
 
-    def _mend_indexes(self, collection: int) -> float:
-        """What was cut short when an index was made or removed, and one that a lazy collection still lacks.
+    def _refused(self) -> float:
+        """Others have the lock; tells for how long to leave it to them.
 
-        Whole, however long that takes: an index is not built by halves.
+        Somebody who writes without a rest would keep the vacuum out for ever, and the file would grow and grow.
         """
-        try:
-            self._mend(collection)
-        except StoreBusy:  # another process has its hands on them, or a transaction stays open that must end before
-            self._indexes_from = time.monotonic() + INDEX_BUSY_SECONDS
-        self._engine.checkpoint()
-        return GAP_SECONDS
+        if self._in_line or time.monotonic() - self._through_at < STARVED_SECONDS:
+            return BUSY_SECONDS
+        self._in_line = True
+        return 0.0
 
-    def _mend(self, collection: int) -> None:
-        with ExitStack() as stack:
-            define = stack.enter_context(self._engine.defining())
-            if define is None:
-                stack.enter_context(self._engine.writing())
-                define = self._engine.define
-            settings = self._engine.one(self._engine.statements.collection, (collection,))
-            policy = IndexingPolicy.stored(*settings[-2:]) if settings else IndexingPolicy()
-            indexes.remove_others(self._engine, define, collection, policy)
-            for name in indexes.amiss(collection, policy, self._engine.all_indexes())[1][:1]:
-                indexes.build(self._engine, define, collection, policy, name)
+    def _at_the_end(self, due: Due) -> float:
+        """Nothing is left from the place on that was reached; tells for how long to let others go first."""
+        if due.kind == "dropped" and self._mending.forget(due.collection):
+            return self._after(0.0)
+        return self.look_again_after(BUSY_SECONDS) if due.untouched else 0.0  # others hold what there is
 
     def _pack(self, first: int, last: int) -> float:
         """Close the gaps between two places, and tell for how long to let others go first."""
@@ -302,7 +350,8 @@ class Vacuum:
             self._since_checkpoint = 0
             self._engine.checkpoint()
         if self._engine.others_write():
-            return taken * (1 / self._policy.busy_share - 1)
+            return self._rest_after(taken)
+        self._in_line = False
         self._since_gap = (self._since_gap + 1) % GAP_BATCHES
         return 0.0 if self._since_gap else GAP_SECONDS
 

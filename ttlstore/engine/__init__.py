@@ -108,8 +108,8 @@ class Engine(Protocol):
         None if a lock is taken.
         """
 
-    def remove(self, statement: Prepared, values: Values) -> list[int] | None:
-        """Delete without waiting, in a transaction of its own, and tell the places (`seq`) of the rows.
+    def remove(self, statement: Prepared, values: Values) -> list[Row] | None:
+        """Delete without waiting, in a transaction of its own, and tell what the statement returns of the rows.
 
         None if a lock is taken.
         """
@@ -165,6 +165,12 @@ class Engine(Protocol):
 
     def turn(self) -> AbstractContextManager[bool]:
         """Whether this process is the one that keeps house now; no other is before the end of the block."""
+
+    def in_line(self, seconds: float) -> AbstractContextManager[bool]:
+        """Wait for the write lock like any other who writes, for so long at most; tells whether this thread has it now.
+
+        What it does inside is one change. Where writers do not keep each other out there is nothing to wait for.
+        """
 
     def others_write(self) -> bool:
         """Whether another connection has written since this thread last asked, or waits to."""

@@ -7,7 +7,7 @@ not written over what another wrote meanwhile.
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TypeVar
 
 import psycopg
@@ -181,11 +181,11 @@ class PostgresEngine:
                     return None
                 raise self._translated(error, connection) from error
 
-    def remove(self, statement: Prepared, values: Values) -> list[int] | None:
+    def remove(self, statement: Prepared, values: Values) -> list[Row] | None:
         with self._some() as connection:
             connection.own_writes += 1
             try:
-                return [row[0] for row in connection.cursor.execute(statement.sql, statement.arrange(values))]
+                return connection.cursor.execute(statement.sql, statement.arrange(values)).fetchall()
             except psycopg.Error as error:
                 if is_busy(error) or isinstance(error, psycopg.errors.ForeignKeyViolation):
                     return None
@@ -466,6 +466,9 @@ class PostgresEngine:
                         self._run(connection, "SELECT pg_advisory_unlock(%s::int, %s::regclass::oid::int)", key)
         finally:
             self._connections.give(connection)
+
+    def in_line(self, seconds: float) -> AbstractContextManager[bool]:
+        return nullcontext(True)
 
     def others_write(self) -> bool:
         """By the server's count of transactions: each that writes is one more."""

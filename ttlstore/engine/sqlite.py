@@ -4,7 +4,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
@@ -195,9 +195,9 @@ class SqliteEngine:
                 except RuntimeError:
                     pass  # it was not acquired
 
-    def remove(self, statement: Prepared, values: Values) -> list[int] | None:
+    def remove(self, statement: Prepared, values: Values) -> list[Row] | None:
         arranged = statement.arrange(values)
-        return self._unless_busy(lambda raw: [row[0] for row in raw.execute(statement.sql, arranged)])
+        return self._unless_busy(lambda raw: raw.execute(statement.sql, arranged).fetchall())
 
     def change(self, statement: Prepared, values: Values) -> int:
         return self.change_many(statement, [values])
@@ -454,6 +454,9 @@ class SqliteEngine:
             return
         with turn(f"{self._path}-vacuum") as ours:
             yield ours
+
+    def in_line(self, seconds: float) -> AbstractContextManager[bool]:
+        return self._connections.in_line(seconds)
 
     def others_write(self) -> bool:
         connection = self._connections.mine()

@@ -20,7 +20,7 @@ from ttlstore import forks
 from ttlstore.engine import Durability
 from ttlstore.engine.sqlite_file import Identity, identity
 from ttlstore.engine.sqlite_patience import DRIVER_ERRORS, Patience
-from ttlstore.errors import StoreClosed, StoreFailed, TtlStoreError
+from ttlstore.errors import StoreBusy, StoreClosed, StoreFailed, TtlStoreError
 
 CACHE_KIB = 16_384  # of pages for each connection; SQLite's own 2 MiB are little for an index of a million documents
 # Beyond the cache a read takes up to two pages from the system. Not mmap_size, which would spare their copies, a fifth
@@ -166,6 +166,31 @@ class Connections:
                 connection.raw.close()
             with self._guard:
                 self._all.discard(connection)  # a traceback may keep it
+
+    @contextmanager
+    def in_line(self, seconds: float) -> Iterator[bool]:
+        """Inside, this thread is in a transaction that writes, if that could be begun within the time."""
+        connection = self.mine()
+        raw, patience = connection.raw, Patience(self._name, self._path, seconds)
+        try:  # a signal's handler may raise anywhere: see SqliteEngine.writing()
+            if not self.write_lock.acquire(True, seconds):
+                yield False
+                return
+            with connection.lock:
+                try:
+                    patience.run(lambda: raw.execute("BEGIN IMMEDIATE"))
+                except StoreBusy:  # it is another process that has it
+                    yield False
+                    return
+                try:
+                    yield True
+                    patience.run(lambda: raw.execute("COMMIT"))
+                finally:
+                    if raw.in_transaction:
+                        raw.execute("ROLLBACK")
+        finally:
+            with suppress(RuntimeError):  # it was not acquired
+                self.write_lock.release()
 
     def _add(self, mode: str = "rw") -> Connection:
         with self._guard:
