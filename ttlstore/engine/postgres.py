@@ -156,7 +156,8 @@ class PostgresEngine:
 
     def steps(self, statement: Prepared, values: Values = ()) -> list[str]:
         # As it is run first. What comes of it in the end is the same, but may be found in another way.
-        explained = Prepared(f"EXPLAIN {limited(statement.sql, FEW_ROWS + 1)}", statement.arrange)
+        sql = limited(statement.sql, FEW_ROWS + 1) if statement.sql.startswith("SELECT") else statement.sql
+        explained = Prepared(f"EXPLAIN {sql}", statement.arrange)
         return [row[0] for row in self.all(explained, values)]
 
     def write(self, statement: Prepared, values: Callable[[int, int], Values]) -> tuple[int, int]:
