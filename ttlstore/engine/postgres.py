@@ -4,11 +4,9 @@ In a transaction that a caller opens, a document that is read is held until the 
 not written over what another wrote meanwhile.
 """
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import TypeVar
 
 import psycopg
 import sqlalchemy
@@ -20,19 +18,18 @@ from ttlstore.engine.postgres_address import Address
 from ttlstore.engine.postgres_bulk import Sending, send
 from ttlstore.engine.postgres_clock import ServerClock
 from ttlstore.engine.postgres_connections import LOCKS, Connection, Connections
-from ttlstore.engine.postgres_errors import RETRIED, is_busy, lost_inside, rolled_back, translated
+from ttlstore.engine.postgres_errors import RETRIED, is_busy, translated
 from ttlstore.engine.postgres_identity import IDENTITY, Identity
 from ttlstore.engine.postgres_indexes import ALL_INDEXES, BEING_MADE, IndexMaker
 from ttlstore.engine.postgres_json import PostgresJson
 from ttlstore.engine.postgres_rights import cannot_migrate, is_there
 from ttlstore.engine.postgres_settings import SeenSettings, compared, comparing
 from ttlstore.engine.postgres_sql import first_soon, limited, statements
+from ttlstore.engine.postgres_transactions import PostgresTransactions
 from ttlstore.errors import CannotOpen, NotSupported, StoreBusy, TtlStoreError, command
 from ttlstore.schema import INDEXES_OF_COLLECTIONS, collections, documents
 from ttlstore.statements import Prepared, Statements, Values
 from ttlstore.ttl import Clock, moment
-
-T = TypeVar("T")
 
 json = PostgresJson()
 
@@ -45,7 +42,7 @@ BARRED = (psycopg.errors.UniqueViolation, *RETRIED)  # what ends a COPY that ano
 BLOCK_BYTES = 8192  # what space is counted in
 
 
-class PostgresEngine:
+class PostgresEngine(PostgresTransactions):
     """A store in a schema of a PostgreSQL database."""
 
     dialect = "postgresql"
@@ -269,121 +266,6 @@ class PostgresEngine:
         with IndexMaker(self._connections.connect(unlimited=True), self.name, self._busy_timeout) as maker:
             maker.wait_for_turn(patience)
             yield maker.define if maker.beside_writers() else None
-
-    # --- running statements -----------------------------------------------------------------------------------------
-
-    def _run(self, connection: Connection, sql: str, values: Values | None) -> psycopg.Cursor[Row]:
-        try:
-            cursor = connection.cursor.execute(sql, values)
-        except psycopg.Error as error:
-            raise self._translated(error, connection) from error
-        finally:
-            connection.used = True
-        return cursor
-
-    def _run_each(self, connection: Connection, statement: Prepared, rows: list[Values]) -> int:
-        try:
-            connection.cursor.executemany(statement.sql, map(statement.arrange, rows))
-        except psycopg.Error as error:
-            raise self._translated(error, connection) from error
-        return connection.cursor.rowcount
-
-    def _again(self, action: Callable[[], T], before: Callable[[], None] = lambda: None) -> T:
-        """Run a whole transaction, again after a deadlock or the like, for `busy_timeout` at most."""
-        start = time.monotonic()
-        while True:
-            try:
-                return action()
-            except StoreBusy as error:
-                if not isinstance(error.__cause__, RETRIED) or time.monotonic() - start > self._busy_timeout:
-                    raise
-            before()
-
-    @contextmanager
-    def _some(self) -> Iterator[Connection]:
-        """The connection of this thread's transaction, or any."""
-        connection = self._connections.mine()
-        if connection is not None:
-            yield connection
-            return
-        connection = self._connections.take()
-        try:
-            yield connection
-        finally:
-            self._connections.give(connection)
-
-    def _translated(self, error: psycopg.Error, connection: Connection) -> TtlStoreError:
-        return translated(error, self.name, self._busy_timeout, lost=connection.raw.broken)
-
-    # --- transactions -----------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        connection = self._connections.mine()
-        if connection is not None and connection.raw.pgconn.transaction_status != TransactionStatus.IDLE:
-            yield
-            return
-        with self._connections.pinned() as connection:
-            self._run(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", None)
-            try:
-                yield
-            finally:
-                # Not ROLLBACK, after which the driver forgets its prepared statements. Nothing was written.
-                self._roll_back(connection, "COMMIT")
-
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        connection = self._connections.mine()
-        if connection is None:
-            with self._connections.pinned() as connection:
-                yield from self._transaction(connection)
-        else:
-            yield from self._transaction(connection)
-
-    def _transaction(self, connection: Connection) -> Iterator[None]:
-        begin, commit, undo = "BEGIN", "COMMIT", ["ROLLBACK"]
-        if connection.depth:
-            name = f"nested_{connection.depth}"
-            begin, commit, undo = f"SAVEPOINT {name}", f"RELEASE {name}", [f"ROLLBACK TO {name}", f"RELEASE {name}"]
-        self._run(connection, begin, None)
-        connection.used = False
-        connection.depth += 1
-        try:
-            yield
-            self._in_transaction()
-            self._run(connection, commit, None)
-        except BaseException:
-            self._roll_back(connection, *undo)
-            raise
-        finally:
-            connection.depth -= 1
-            while connection.afterwards and not connection.depth:
-                connection.afterwards.pop()()
-
-    def _in_transaction(self) -> Connection:
-        """The connection of this thread's transaction, if that can go on."""
-        connection = self._connections.mine()
-        if connection is not None and connection.raw.broken:  # noticed by a rollback to a savepoint
-            raise lost_inside(self.name)
-        if connection is None or connection.raw.pgconn.transaction_status != TransactionStatus.INTRANS:
-            raise rolled_back()
-        return connection
-
-    def _roll_back(self, connection: Connection, *undo: str) -> None:
-        if connection.process != os.getpid():  # forked inside: it is for the parent to say how this ends
-            return
-        with suppress(psycopg.Error):  # a lost connection has lost its transaction too
-            for statement in undo:
-                connection.cursor.execute(statement)
-
-    def in_transaction(self) -> bool:
-        connection = self._connections.mine()
-        return connection is not None and connection.depth > 0
-
-    def after_transaction(self, action: Callable[[], None]) -> None:
-        connection = self._connections.mine()
-        if connection is not None:
-            connection.afterwards.add(action)
 
     # --- the schema -------------------------------------------------------------------------------------------------
 
