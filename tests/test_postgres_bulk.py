@@ -16,8 +16,8 @@ from tests.postgres import Server, end_connections, moments_later, waiting, wait
 from ttlstore import Collection, CollectionNotFound, ConnectionLost, DocumentExists, Store, StoreBusy
 from ttlstore.batches import BATCH_ROWS
 from ttlstore.document import Encoded
-from ttlstore.engine import postgres_bulk, postgres_connections
-from ttlstore.engine.postgres import COPIED_ROWS
+from ttlstore.engine import postgres_bulk, postgres_clock, postgres_connections
+from ttlstore.engine.postgres import COPIED_ROWS, PostgresEngine
 
 PATIENCE_SECONDS = 20.0  # for a machine that is busy with other things
 
@@ -288,9 +288,13 @@ def test_any_text_is_sent_as_it_is(sessions: Collection, verb: str) -> None:
     assert [(found["id"], found["text"]) for found in sessions] == [(each["id"], each["text"]) for each in documents]
 
 
+@pytest.mark.parametrize("times", ["once", "twice"])
 def test_a_bulk_write_that_met_a_deadlock_is_made_again(
-    sessions: Collection, by_hand: psycopg.Connection, postgres: Server
+    sessions: Collection, by_hand: psycopg.Connection, postgres: Server, times: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(postgres_clock, "TRUSTED_SECONDS", 0.0)  # the time is asked for amid the write
+    if times == "twice":  # begin where the first deadlock leads to
+        monkeypatch.setattr(PostgresEngine, "_at_once", lambda *_: None)
     sessions.create_many([{"id": "a"}, {"id": "b"}])
     by_hand.execute("SET deadlock_timeout = '1min'")  # so that the store is the one that gives way
     by_hand.execute("UPDATE documents SET etag = 'by hand' WHERE id = 'b'")

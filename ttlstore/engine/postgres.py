@@ -93,7 +93,10 @@ class PostgresEngine(PostgresTransactions):
         return Identity(*row)
 
     def _server_time(self) -> float:
-        row = self.one(_literal("SELECT extract(epoch FROM clock_timestamp())::float8"))
+        with self._some() as connection:
+            used = connection.used
+            row = self._run(connection, "SELECT extract(epoch FROM clock_timestamp())::float8", None).fetchone()
+            connection.used = used  # nothing that a transaction would lack if it were begun again
         return float(row[0]) if row else 0.0
 
     # --- the point operations ---------------------------------------------------------------------------------------
