@@ -26,7 +26,7 @@ def strings() -> list[str]:
     chosen = random.Random(1)
     noise = "".join(chosen.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=50_000))
     found = ["", "a"]
-    for sign in ("x", "\U0001f600", "\x01"):
+    for sign in ("x", "\U0001f600", "\x01", '"', "\\", "\n"):
         for length in (KEY_CHARACTERS // 2, KEY_CHARACTERS - 1, KEY_CHARACTERS):
             found += [sign * length + end for end in ("", "\x01", "y", "\U0010ffff")]
     found += [noise[:KEY_CHARACTERS] + end for end in ("", "a", "b", "\0", noise, noise + "a", noise[::-1])]
@@ -99,7 +99,21 @@ def test_what_is_equal_comes_in_the_order_of_writing_beside_what_is_only_alike(
     policy = IndexingPolicy(paths=() if indexed is None else (indexed,))
     collection = store.create_collection("alike", indexing=policy)
     start = "x" * (KEY_CHARACTERS - 1)
-    values = ["", "x", start, start + "x", start + "xa", start + "xb", start + "y", start + "y" * 900, 5, None]
+    quotes = '"' * (KEY_CHARACTERS // 2)
+    values = [
+        "",
+        quotes,
+        quotes + "a",
+        "x",
+        start,
+        start + "x",
+        start + "xa",
+        start + "xb",
+        start + "y",
+        start + "y" * 900,
+        5,
+        None,
+    ]
     documents = [{"id": str(number), "n": 1, "s": chosen.choice(values)} for number in range(120)]
     collection.create_many(documents)
     found = [one for one in documents if ">" not in where or (isinstance(one["s"], str) and one["s"] >= "x")]

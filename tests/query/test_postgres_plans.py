@@ -132,7 +132,7 @@ def test_no_sort_stands_between_an_index_and_what_is_equal(orders: Collection) -
 def test_a_string_is_sought_among_strings_without_a_look_at_each(orders: Collection) -> None:
     for text in ("c.status = 'open'", "STARTSWITH(c.status, 'op')", "c.status IN ('open', 'lost')"):
         steps = orders.explain(text).steps
-        (sought,) = [step for step in steps if "Index Cond" in step and "json_typeof" in step]
+        (sought,) = [step for step in steps if "Index Cond" in step and "ascii(" in step]
         assert sought.count(" = '0'::numeric)") == 1  # the key between the type and the string
 
 

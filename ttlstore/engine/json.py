@@ -4,6 +4,7 @@ Text, not SQLAlchemy: a query is planned when it comes in, and to build and comp
 than to answer it. All of it is made of fixed words, numbers and paths, which the engine quotes; values are parameters.
 """
 
+import re
 from collections.abc import Sequence
 from enum import IntEnum
 from typing import Literal, Protocol
@@ -52,9 +53,16 @@ KEY_CHARACTERS = 100
 """Of a string that an index holds, where it does not hold all: an entry of six such, of 4 bytes each, fits in there."""
 
 
+ESCAPED = re.compile(r'[\x00-\x1f"\\]')  # what JSON does not write as it is
+_ESCAPE_CHARACTERS = 7  # of one in JSON, at most: one that stands for NUL, or for what NUL is replaced by
+
+
 def is_long(text: str) -> bool:
-    """Whether an index may not hold all of the string."""
-    return len(text) + text.count("\x01") >= KEY_CHARACTERS  # that one takes the place of two
+    """Whether an index may not hold all of the string, or of its JSON: an engine may look at either."""
+    length = len(text)
+    if length * _ESCAPE_CHARACTERS < KEY_CHARACTERS:
+        return False
+    return length + (_ESCAPE_CHARACTERS - 1) * len(ESCAPED.findall(text)) >= KEY_CHARACTERS
 
 
 Operator = Literal["=", "<>", "<", "<=", ">", ">="]

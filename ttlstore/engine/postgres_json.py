@@ -4,7 +4,7 @@ Numbers: `jsonb` forgets how a number was written, and 1e18 is another number as
 Numbers are compared as `numeric`, exactly; floats that are whole and beyond 2**53 are taken for what they stand for.
 
 NUL: no text of PostgreSQL's holds it. A body keeps it as the escape \u0000, and where one looks into the body, NUL is
-the two characters 1 and 1, and the character 1 is 1 and 2. That keeps the order of all strings.
+the character 1 and a "0", and the character 1 is itself and a "1". That keeps the order of all strings.
 
 Long strings: an entry of an index has no room for them. It holds how they start, and what is compared with a string
 shorter than that compares with the start as with the whole. Last in an index is the place in the collection, by which
@@ -20,28 +20,33 @@ from ttlstore.engine.postgres_values import FIRST_INEXACT, PAST_INTEGERS
 from ttlstore.schema import documents
 
 _BODY = documents.c.body.name  # without the table, which the expressions of an index may not name
-# Escaped backslashes step aside meanwhile, for a character that JSON never has as it is. All are written as E'', which
-# means the same whatever standard_conforming_strings is: the server runs an index's functions in sessions of its own.
-_MARKED = (
-    rf"replace(replace(replace(replace({_BODY}, E'\\\\', E'\x02'), E'\\u0001', E'\\u0001\\u0002'), "
-    r"E'\\u0000', E'\\u0001\\u0001'), E'\x02', E'\\\\')"
-)
+# An escape begins after an even number of backslashes. All is written as E'', which means the same whatever
+# standard_conforming_strings is: the server runs an index's functions in sessions of its own.
+_MARKED = rf"regexp_replace({_BODY}, E'(?<!\\\\)((\\\\\\\\)*\\\\u000)([01])', E'\\11\\3', 'g')"
 _JSON = rf"(CASE WHEN strpos({_BODY}, E'\\u000') = 0 THEN {_BODY} ELSE {_MARKED} END)::json"
-_TYPES = {
-    Rank.NULL: "null",
-    Rank.NUMBER: "number",
-    Rank.STRING: "string",
-    Rank.ARRAY: "array",
-    Rank.OBJECT: "object",
-}
-_RANKS = " ".join(f"WHEN '{name}' THEN {rank:d}" for rank, name in _TYPES.items())
+# By the first character, which tells the type of JSON that has no space before it.
+_QUOTATION_MARK = ord('"')
+_RANKS = " ".join(
+    f"WHEN {ord(first):d} THEN {rank:d}"
+    for first, rank in {
+        '"': Rank.STRING,
+        "n": Rank.NULL,
+        "f": Rank.FALSE,
+        "t": Rank.TRUE,
+        "[": Rank.ARRAY,
+        "{": Rank.OBJECT,
+    }.items()
+)
 _PARAMETERS = {
     Rank.NUMBER: "%s::numeric",
-    Rank.STRING: r"""replace(%s::text, E'\x01', E'\x01\x02') COLLATE "C" """.strip(),
+    Rank.STRING: r"""replace(%s::text, E'\x01', E'\x011') COLLATE "C" """.strip(),
 }
 _START = f"left({_PARAMETERS[Rank.STRING]}, {KEY_CHARACTERS:d})"
 # What holds of the starts of two strings, if the other holds of the strings.
 _OF_STARTS: dict[str, str] = {"=": "=", "<": "<=", "<=": "<=", ">": ">=", ">=": ">="}
+# Where floats begin that stand for another integer than the one they are written as, and where they end as 64 bits do:
+# below zero, and above.
+_INTEGERS = f"{-PAST_INTEGERS}, {1 - FIRST_INEXACT}, {FIRST_INEXACT}, {PAST_INTEGERS}"
 _KEY_TYPES = ("integer", "numeric", "text")
 _SEQ = documents.c.seq.name
 _LAST_PLACE = 2**63 - 1
@@ -98,22 +103,17 @@ class PostgresJson:
         return of_rank, number, whole
 
     def place(self, path: Path) -> str:
-        # By the JSON first, which has quotation marks and escapes besides: it is there sooner than the string.
-        return (
-            f"(CASE WHEN coalesce(char_length({_value(path)}::text), 0) < {KEY_CHARACTERS + 2:d} THEN {_SEQ} "
-            f"WHEN char_length({self._keys(path)[2]}) < {KEY_CHARACTERS:d} THEN {_SEQ} ELSE {_LAST_PLACE:d} END)"
-        )
+        return f"(CASE WHEN char_length({_value(path)}) >= {KEY_CHARACTERS + 2:d} THEN {_LAST_PLACE:d} ELSE {_SEQ} END)"
 
     @staticmethod
     @lru_cache(maxsize=CACHED_PATHS)
     def _keys(path: Path) -> tuple[str, str, str, str]:
         value = _value(path)
-        of_type = f"json_typeof({value})"
-        whole = f"(CASE {of_type} WHEN 'string' THEN {value} #>> '{{}}' ELSE '' END COLLATE \"C\")"
+        first = f"ascii({value})"
+        whole = f"(CASE {first} WHEN {_QUOTATION_MARK:d} THEN {_json(path)} #>> '{{}}' ELSE '' END COLLATE \"C\")"
         return (
-            f"(CASE {of_type} {_RANKS} WHEN 'boolean' THEN CASE {value}::text WHEN 'true' THEN {Rank.TRUE:d} "
-            f"ELSE {Rank.FALSE:d} END ELSE {Rank.UNDEFINED:d} END)",
-            f"(CASE {of_type} WHEN 'number' THEN {_number(f'{value}::text')} ELSE 0 END)",
+            f"(CASE coalesce({first}, 0) WHEN 0 THEN {Rank.UNDEFINED:d} {_RANKS} ELSE {Rank.NUMBER:d} END)",
+            f"(CASE WHEN strpos('-0123456789', left({value}, 1)) > 0 THEN {_number(value)} ELSE 0 END)",
             f"left({whole}, {KEY_CHARACTERS:d})",
             whole,
         )
@@ -158,21 +158,23 @@ def _other(rank: Rank, number: str, start: str) -> str:
     return f"{start} = ''" if rank is Rank.NUMBER else f"{number} = 0"
 
 
-def _value(path: Path) -> str:
+def _json(path: Path) -> str:
     return f"({_JSON}{''.join(map(_step, path))})"
+
+
+def _value(path: Path) -> str:
+    return f"{_json(path)}::text"
 
 
 def _step(part: str | int) -> str:
     """One step down; of a wrong kind, it leads nowhere."""
     if isinstance(part, int):
         return f" -> {part:d}"
-    marked = part.replace("\x01", "\x01\x02").replace("\0", "\x01\x01")
+    marked = part.replace("\x01", "\x011").replace("\0", "\x010")
     return " -> E'" + marked.replace("\\", r"\\").replace("'", "''").replace("%", "%%") + "'"
 
 
 def _number(text: str) -> str:
-    return (
-        f"CASE WHEN {text} ~ '[.e]' AND abs({text}::numeric) >= {FIRST_INEXACT} AND "
-        f"{text}::float8 >= '-{PAST_INTEGERS}'::float8 AND {text}::float8 < '{PAST_INTEGERS}'::float8 "
-        f"THEN {text}::float8::bigint::numeric ELSE {text}::numeric END"
-    )
+    a_float = f"substring({text} FROM '.*[.e].*')::float8"
+    is_integer = f"width_bucket({a_float}, '{{{_INTEGERS}}}'::float8[]) IN (1, 3)"
+    return f"CASE WHEN {is_integer} THEN {text}::float8::bigint::numeric ELSE {text}::numeric END"

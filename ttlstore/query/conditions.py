@@ -5,12 +5,11 @@ comparison would be true, false or NULL for other reasons. So each condition is 
 it is true, and into what holds where it is false. Both are built of tests that hold or do not, by AND and OR alone.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
-from ttlstore.engine.json import Json, Operator, Path, Rank, is_long
+from ttlstore.engine.json import ESCAPED, Json, Operator, Path, Rank, is_long
 from ttlstore.query.like import like_prefix
 from ttlstore.query.syntax import Between, Binary, Call, Expression, In, Like, Literal, Logical, Parameter, Unary, node
 from ttlstore.query.syntax import Path as PathNode
@@ -21,7 +20,6 @@ MAX_TESTS = 100
 MAX_OPERANDS = 1000
 MAX_DEPTH = 8  # of AND in OR in AND …
 
-_ESCAPED = re.compile(r'[\x00-\x1f"\\]')
 _LAST_CHARACTER = "\U0010ffff"
 _BEFORE_SURROGATES, _AFTER_SURROGATES = "\ud7ff", "\ue000"
 
@@ -78,7 +76,7 @@ def kind_of(value: Value) -> Kind:
     if type(value) is str:
         comparable = "\0" not in value  # what the engine promises to compare has none
         prefix = comparable and bool(value) and value[-1] != _LAST_CHARACTER
-        plain = _ESCAPED.search(value) is None
+        plain = ESCAPED.search(value) is None
         long = is_long(value)
         return _PLAIN_STRING if prefix and plain and not long else Kind(Rank.STRING, comparable, prefix, plain, long)
     if type(value) is int or type(value) is float:
