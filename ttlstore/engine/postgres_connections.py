@@ -10,6 +10,7 @@ import select
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from queue import Empty, SimpleQueue
 from time import monotonic
 
 import psycopg
@@ -44,7 +45,7 @@ PREPARED_AFTER = 1  # runs of a statement on a connection: what is run once is n
 class Connection:
     """A connection of the driver, and where it is in transactions."""
 
-    __slots__ = ("afterwards", "cursor", "depth", "own_writes", "process", "raw", "transactions", "used")
+    __slots__ = ("_said", "afterwards", "cursor", "depth", "own_writes", "process", "raw", "transactions", "used")
 
     def __init__(self, raw: psycopg.Connection) -> None:
         self.raw = raw
@@ -55,6 +56,7 @@ class Connection:
         self.process = os.getpid()
         self.transactions = 0  # the server's count of them, when it was last asked for
         self.own_writes = 0  # since then
+        self._said = _poll(raw.pgconn.socket, to_write=False)
 
     def in_order(self) -> bool:
         """Whether another can use it: nothing is under way."""
@@ -73,11 +75,9 @@ class Connection:
     def await_server(self, seconds: float | None = None, *, to_write: bool = False) -> bool:
         """Wait until the server has said something, or, `to_write`, until it takes more; tells whether it does."""
         socket = self.raw.pgconn.socket
-        if not hasattr(select, "poll"):  # Windows
+        poll = _poll(socket, to_write=True) if to_write else self._said
+        if poll is None:
             return any(select.select([socket], [socket] if to_write else [], [], seconds))
-        # Not select(), which knows no more than a thousand open files.
-        poll = select.poll()
-        poll.register(socket, select.POLLIN | select.POLLOUT if to_write else select.POLLIN)
         return bool(poll.poll(None if seconds is None else seconds * 1000))
 
     def abandon(self) -> None:
@@ -89,6 +89,15 @@ class Connection:
 
 
 _abandoned: list[psycopg.Connection] = []
+
+
+def _poll(socket: int, *, to_write: bool) -> "select.poll | None":
+    """What waits for the socket; None on Windows. Not select(), which knows no more than a thousand open files."""
+    if not hasattr(select, "poll"):
+        return None
+    poll = select.poll()
+    poll.register(socket, select.POLLIN | select.POLLOUT if to_write else select.POLLIN)
+    return poll
 
 
 class Connections:
@@ -125,7 +134,10 @@ class Connections:
     def _start(self) -> None:
         self._local = threading.local()
         self._free: list[Connection] = []  # the last one given back is taken first: it is the warmest
-        self._slots = threading.Semaphore(MAX_CONNECTIONS)
+        # One for each connection that may be taken. Not a semaphore: taking and giving would be slow, in Python itself.
+        self._slots = SimpleQueue[None]()
+        for _ in range(MAX_CONNECTIONS):
+            self._slots.put(None)
         self._spare = threading.Semaphore(MAX_CONNECTIONS // 2)
         self._all: set[Connection] = set()
         self._pinned: set[Connection] = set()
@@ -142,12 +154,14 @@ class Connections:
     def take(self) -> Connection:
         """One for this thread alone, until it gives it back. Raises StoreBusy, StoreClosed or CannotOpen."""
         self.require_usable()
-        if not self._slots.acquire(timeout=self._busy_timeout):
+        try:
+            self._slots.get(timeout=self._busy_timeout)
+        except Empty:
             raise StoreBusy(
                 f"all {MAX_CONNECTIONS} connections to {self._address.name} were in use for {self._busy_timeout:g} s "
                 "(busy_timeout), by transactions, or by iterators that were begun and neither finished nor closed; "
                 "nothing was written"
-            )
+            ) from None
         try:
             while self._free:
                 try:
@@ -160,7 +174,7 @@ class Connections:
             connection = Connection(self.connect())
             self._all.add(connection)
         except BaseException:
-            self._slots.release()
+            self._slots.put(None)
             raise
         return connection
 
@@ -172,7 +186,7 @@ class Connections:
             self._free.append(connection)
         else:
             self._discard(connection)
-        self._slots.release()
+        self._slots.put(None)
 
     def _discard(self, connection: Connection) -> None:
         self._all.discard(connection)
@@ -290,7 +304,8 @@ class Connections:
         self._closed = True
         until = monotonic() + self._busy_timeout
         for _ in range(MAX_CONNECTIONS - len(self._pinned | self._unhurried)):
-            self._slots.acquire(timeout=max(until - monotonic(), 0))
+            with suppress(Empty):
+                self._slots.get(timeout=max(until - monotonic(), 0))
         while self._free:
             self._discard(self._free.pop())
 
