@@ -170,7 +170,8 @@ class Queries:
 
     def _rows(self, asked: Asked, statement: Statement, now: int, window: tuple[int, int]) -> Iterator[Row]:
         values = self._frames.rows.values(statement.values(asked.values), now, *window)
-        rows = self._engine.stream(statement.rows, values, statement.planned_by)
+        unordered = statement.unordered if window == EVERY_ROW else None
+        rows = self._engine.stream(statement.rows, values, statement.planned_by, unordered)
         first = next(rows, None)  # now it shows whether the plan holds
         return iter(()) if first is None else chain((first,), rows)
 

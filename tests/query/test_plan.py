@@ -247,7 +247,8 @@ def check_both_ways(
     fill(collection, documents, clock)
     for text, parameters in asked:
         expected = orjson.dumps(evaluated(collection, text, parameters, clock))
-        assert orjson.dumps(list(collection.query(text, parameters))) == expected
+        for _ in range(2):  # the second time an engine may know how much it finds
+            assert orjson.dumps(list(collection.query(text, parameters))) == expected
         pages = paged(collection, text, parameters, size)
         if parse(text).distinct:
             check_distinct_pages(collection, text, parameters, clock, pages)

@@ -79,10 +79,17 @@ class Engine(Protocol):
     def all(self, statement: Prepared, values: Values = (), planned_by: Settings | None = None) -> list[Row]:
         """All rows. Raises SettingsChanged if `settings` was wrong about `planned_by`."""
 
-    def stream(self, statement: Prepared, values: Values = (), planned_by: Settings | None = None) -> Iterator[Row]:
+    def stream(
+        self,
+        statement: Prepared,
+        values: Values = (),
+        planned_by: Settings | None = None,
+        unordered: Prepared | None = None,
+    ) -> Iterator[Row]:
         """All rows as they are now, however long the caller takes, on a connection that nobody waits for.
 
-        Raises SettingsChanged as `all` does.
+        `unordered` has the same rows in any order, within a statement that has the collection's row, where theirs is
+        that of their first column. Raises SettingsChanged as `all` does.
         """
 
     def settings(self, collection: int, *, anew: bool = False) -> Settings | None:

@@ -7,6 +7,7 @@ not written over what another wrote meanwhile.
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from operator import itemgetter
 
 import psycopg
 import sqlalchemy
@@ -19,6 +20,7 @@ from ttlstore.engine.postgres_bulk import Sending, send
 from ttlstore.engine.postgres_clock import ServerClock
 from ttlstore.engine.postgres_connections import LOCKS, Connection, Connections
 from ttlstore.engine.postgres_errors import RETRIED, is_busy, translated
+from ttlstore.engine.postgres_few import FoundFew, few_at_once
 from ttlstore.engine.postgres_identity import IDENTITY, Identity
 from ttlstore.engine.postgres_indexes import ALL_INDEXES, BEING_MADE, IndexMaker
 from ttlstore.engine.postgres_json import PostgresJson
@@ -39,6 +41,7 @@ HOUSEKEEPING_LOCK_MILLISECONDS = 20  # that the vacuum waits for a change of set
 MIGRATION_PATIENCE = "60s"  # whatever an application's patience with a write: another may be migrating
 COPIED_ROWS = 50  # from so many on it pays to try COPY first, though it may be in vain
 BARRED = (psycopg.errors.UniqueViolation, *RETRIED)  # what ends a COPY that another statement may do in its stead
+_PLACE = itemgetter(0)  # of a row
 BLOCK_BYTES = 8192  # what space is counted in
 
 
@@ -74,6 +77,7 @@ class PostgresEngine(PostgresTransactions):
             f'SET search_path TO "{address.schema}"',
         )
         self._seen = SeenSettings()
+        self._found_few = FoundFew()
         self._connections = Connections(address, durability, busy_timeout, read_only=read_only)
         try:
             with self._some() as first:
@@ -134,7 +138,13 @@ class PostgresEngine(PostgresTransactions):
         seen = None if anew else self._seen.get(collection)
         return seen or self._seen.remember(Settings.of(self.one(self.statements.collection, (collection,))))
 
-    def stream(self, statement: Prepared, values: Values = (), planned_by: Settings | None = None) -> Iterator[Row]:
+    def stream(
+        self,
+        statement: Prepared,
+        values: Values = (),
+        planned_by: Settings | None = None,
+        unordered: Prepared | None = None,
+    ) -> Iterator[Row]:
         if self.in_transaction():  # whose contents another connection does not see
             yield from self.all(statement, values, planned_by)
             return
@@ -143,7 +153,14 @@ class PostgresEngine(PostgresTransactions):
         try:
             # Most queries find a few documents: those come at once, by a statement that is prepared. Only if there are
             # more it is run again, as one that is not, and never with a cursor of the server's: five trips to it.
-            rows = self._rows(connection, statement.sql, arranged, planned_by, FEW_ROWS + 1)
+            if unordered is not None and self._found_few.always(unordered.sql):
+                at_once = few_at_once(unordered.sql, FEW_ROWS + 1)
+                rows = self._rows(connection, at_once, unordered.arrange(values), planned_by)
+                rows.sort(key=_PLACE)
+            else:
+                rows = self._rows(connection, statement.sql, arranged, planned_by, FEW_ROWS + 1)
+            if unordered is not None:
+                self._found_few.learn(unordered.sql, len(rows) <= FEW_ROWS)
             if len(rows) > FEW_ROWS:
                 with self._connections.unhurried(connection):
                     yield from connection.cursor.stream(first_soon(statement.sql), arranged, size=STREAMED_ROWS)

@@ -51,7 +51,7 @@ def comparing(sql: str, collection: int, limit: int | None = None) -> str:
     limited = "" if limit is None else f" LIMIT {limit:d}"
     return (
         "SELECT indexing_mode = %s AND indexed_paths = %s, found.* "
-        f"FROM collections LEFT JOIN (SELECT * FROM ({sql}) AS every{limited}) AS found ON true "
+        f"FROM collections LEFT JOIN LATERAL (SELECT * FROM ({sql}) AS every{limited}) AS found ON true "
         f"WHERE collections.id = {collection:d} AND name IS NOT NULL"
     )
 

@@ -144,7 +144,13 @@ class SqliteEngine(SqliteTransactions):
     def settings(self, collection: int, *, anew: bool = False) -> Settings | None:
         return Settings.of(self.one(self.statements.collection, (collection,)))
 
-    def stream(self, statement: Prepared, values: Values = (), planned_by: Settings | None = None) -> Iterator[Row]:
+    def stream(
+        self,
+        statement: Prepared,
+        values: Values = (),
+        planned_by: Settings | None = None,
+        unordered: Prepared | None = None,
+    ) -> Iterator[Row]:
         if self._path is None or self.in_transaction():  # whose contents another connection does not see
             yield from self.all(statement, values)
             return

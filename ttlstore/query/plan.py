@@ -92,6 +92,11 @@ class Plan:
         return self.index is not None and not self.ordered and not _equal(_parts(self.test)).issuperset(self.indexed)
 
     @cached_property
+    def by_place_in_index(self) -> bool:
+        """Whether the order of the rows is that of the index, which is that of their places in the collection."""
+        return len(self.keys) == 1 and self.keys[0].text != SEQ
+
+    @cached_property
     def in_steps(self) -> bool:
         """Whether every row has results of its own, in the order of the rows: so a page can go on after a row."""
         rest = self.rest

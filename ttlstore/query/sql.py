@@ -137,6 +137,8 @@ class Frame:
 class Frames(NamedTuple):
     rows: Frame
     """The keys, seq, body, _ts, etag and checksum of the documents in order."""
+    found: Frame
+    """All of that but the keys, in any order, within a statement that has the collection's row."""
     number: Frame
     """How many there are."""
 
@@ -156,9 +158,9 @@ def frames(prepare: Prepare) -> Frames:
         condition,  # before the next: fewer rows fail that one
         live(default_ttl=default_ttl),
     )
-    found = (documents.c.body, documents.c.ts, documents.c.etag, documents.c.checksum)
+    content = (documents.c.body, documents.c.ts, documents.c.etag, documents.c.checksum)
     rows = (
-        select(literal_column(f"/*keys*/{SEQ}"), *found)
+        select(literal_column(f"/*keys*/{SEQ}"), *content)
         .select_from(documents)
         .with_hint(documents, "/*hint*/", "sqlite")
         .where(*conditions)
@@ -166,8 +168,12 @@ def frames(prepare: Prepare) -> Frames:
         .limit(bindparam("limit"))
         .offset(bindparam("offset"))
     )
+    around: ColumnElement[int] = literal_column(f"{collections.name}.{collections.c.default_ttl.name}")
+    found = select(literal_column(SEQ), *content).where(conditions[0], condition, live(default_ttl=around))
     number = select(func.count()).select_from(documents).with_hint(documents, "/*hint*/", "sqlite").where(*conditions)
-    return Frames(_frame(prepare, rows, "now", "limit", "offset"), _frame(prepare, number, "now"))
+    return Frames(
+        _frame(prepare, rows, "now", "limit", "offset"), _frame(prepare, found, "now"), _frame(prepare, number, "now")
+    )
 
 
 def _frame(prepare: Prepare, statement: ClauseElement, *names: str) -> Frame:

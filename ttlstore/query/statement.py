@@ -28,6 +28,11 @@ class Statement(NamedTuple):
     condition: Sql
     hint: str
     rows: Prepared
+    unordered: Prepared | None
+    """The same rows in any order, within a statement that has the collection's row; takes the same values.
+
+    Only where the order is that in which an index has them.
+    """
     number: Prepared
 
     def values(self, parameters: Mapping[str, Value]) -> Values:
@@ -60,8 +65,9 @@ def _statement(
     if planned.gathered:
         hint, text = json.gather(collection, [(hint, tested.text)])
         tested = tested._replace(text=text)
-    unfinished = Statement(settings, planned, tested, hint, _as_it_is(number), _as_it_is(number))
-    return unfinished._replace(rows=rows_of(frames, collection, unfinished))
+    unfinished = Statement(settings, planned, tested, hint, _as_it_is(number), None, _as_it_is(number))
+    unordered = _unordered(frames, collection, unfinished) if planned.by_place_in_index else None
+    return unfinished._replace(rows=rows_of(frames, collection, unfinished), unordered=unordered)
 
 
 def _gathered(either: Sides, json: Json, collection: int) -> tuple[str, Sql]:
@@ -93,6 +99,11 @@ def rows_of(
             keys="".join(f"{key.text}, " for key in keys[:-1]) if with_keys else "",
         )
     )
+
+
+def _unordered(frames: Frames, collection: int, statement: Statement) -> Prepared:
+    sql = frames.found.filled(collection=f"{collection:d}", condition=statement.condition.text)
+    return Prepared(sql, lambda values: values[:-2])
 
 
 def _as_it_is(sql: str) -> Prepared:
