@@ -25,17 +25,17 @@ def bind(query: Query, given: Parameters | None) -> dict[str, Value]:
         if parameter.name not in values:
             known = f": there is {_listed(values)}" if values else ": no parameters were passed"
             raise located(query.text, parameter.at, f"no value for @{parameter.name}{known}")
-    used = {parameter.name for parameter in query.parameters}
-    for name in values:
-        if name not in used:
-            raise QueryError(f"the query has no parameter @{name}" + (f", only {_listed(used)}" if used else ""))
+    if len(values) > len(query.parameters):  # each of which is in there
+        used = {parameter.name for parameter in query.parameters}
+        name = next(name for name in values if name not in used)
+        raise QueryError(f"the query has no parameter @{name}" + (f", only {_listed(used)}" if used else ""))
     return values
 
 
 def _by_name(given: Parameters | None) -> dict[str, Value]:
     if given is None:
         return {}
-    if isinstance(given, Mapping):
+    if type(given) is dict or isinstance(given, Mapping):  # most are the first, which is told sooner
         pairs: Iterable[tuple[Any, Any]] = given.items()
     elif isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise QueryError(f'parameters are a mapping such as {{"min": 10}}, got {shown(given)}')
@@ -43,9 +43,9 @@ def _by_name(given: Parameters | None) -> dict[str, Value]:
         pairs = [_pair(entry) for entry in given]
     values: dict[str, Value] = {}
     for key, value in pairs:
-        if not isinstance(key, str) or not key.removeprefix("@"):
+        name = key.removeprefix("@") if isinstance(key, str) else ""
+        if not name:
             raise QueryError(f"the name of a parameter is a string such as 'min' or '@min', got {shown(key)}")
-        name = key.removeprefix("@")
         if name in values:
             raise QueryError(f"the parameter @{name} was passed twice")
         values[name] = _checked(name, value)
