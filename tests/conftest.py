@@ -3,6 +3,7 @@
 They are opened without the vacuum: what the rules say must hold while the expired rows are still there.
 """
 
+import signal
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +22,9 @@ settings.register_profile(
     "ttlstore", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 settings.load_profile("ttlstore")
+
+# A shell has what it starts in the background ignore Ctrl-C, and the programs that the tests start would do so too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 KINDS = ["file", "memory", "postgres"]
 
