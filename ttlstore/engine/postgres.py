@@ -399,7 +399,7 @@ class PostgresEngine(PostgresTransactions):
 
 def _written(cursor: psycopg.Cursor[Row], ts: int) -> tuple[int, int]:
     """How many rows were written, and when: the statement tells."""
-    if cursor.description is None:
+    if cursor.rownumber is None:  # no rows come of it; `description` would be made for every write
         return cursor.rowcount, ts
     row = cursor.fetchone()
     return (0, ts) if row is None else (cursor.rowcount, row[0])
