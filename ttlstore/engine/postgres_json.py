@@ -103,7 +103,9 @@ class PostgresJson:
         return of_rank, number, whole
 
     def place(self, path: Path) -> str:
-        return f"(CASE WHEN char_length({_value(path)}) >= {KEY_CHARACTERS + 2:d} THEN {_LAST_PLACE:d} ELSE {_SEQ} END)"
+        value = _value(path)
+        is_long = f"char_length({value}) >= {KEY_CHARACTERS + 2:d} AND ascii({value}) = {_QUOTATION_MARK:d}"
+        return f"(CASE WHEN {is_long} THEN {_LAST_PLACE:d} ELSE {_SEQ} END)"
 
     @staticmethod
     @lru_cache(maxsize=CACHED_PATHS)

@@ -94,7 +94,7 @@ class Plan:
     @cached_property
     def by_place_in_index(self) -> bool:
         """Whether the order of the rows is that of the index, which is that of their places in the collection."""
-        return len(self.keys) == 1 and self.keys[0].text != SEQ
+        return len(self.keys) == 1 and self.keys[0].text != SEQ and not self.keys[0].descending
 
     @cached_property
     def in_steps(self) -> bool:
@@ -243,7 +243,8 @@ def _keys(
     keys: list[SortKey] = []
     sorting = [(path, descending) for path, descending in order if path not in equal]
     for number, (path, descending) in enumerate(sorting, 1):
-        of_path = sort_keys(path, descending, json, last=number == len(sorting), by_index=by_index)
+        last = number == len(sorting) and descending == order[-1][1]  # and the place after it goes in its direction
+        of_path = sort_keys(path, descending, json, last=last, by_index=by_index)
         keys += of_path[1:] if path in compared and not has_column(path) else of_path  # the first is the type
     in_index = not sorting and bool(indexed) and equal.issuperset(indexed) and not _is_long(indexed[-1], parts)
     # Equal ones in the direction of the last: else an index could not be read backwards.
