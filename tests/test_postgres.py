@@ -2,9 +2,11 @@
 
 import os
 import random
+import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import psycopg
 import pytest
@@ -21,8 +23,10 @@ from ttlstore import (
     StoreBusy,
     StoreFailed,
     StoreReadOnly,
+    TtlStoreError,
 )
 from ttlstore.engine import postgres_connections
+from ttlstore.engine.postgres_connections import MAX_CONNECTIONS
 from ttlstore.testing import FakeClock
 
 LONG_AGO = 1000  # milliseconds
@@ -321,6 +325,59 @@ def test_iterators_that_are_not_finished_keep_their_connections(
         assert len(list(begun.pop())) == 999
         assert collection.read("1")
         assert len(list(begun.pop())) == 999, "which goes on meanwhile"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # raised where nobody can catch it
+def test_no_connection_is_lost_to_the_exceptions_of_signals(postgres_url: str) -> None:
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(*_: object) -> None:
+        raise Interrupted
+
+    interrupts, handler = 0, signal.signal(signal.SIGALRM, interrupt)
+    with ttlstore.open(postgres_url, vacuum=False, busy_timeout=2.0) as store:
+        collection = store.create_collection("c")
+        collection.create({"id": "1"})
+        try:
+            while interrupts < 600:
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, random.uniform(0.0001, 0.001))
+                    while True:
+                        collection.get("1")
+                        with store.transaction():
+                            collection.get("1")
+                except (Interrupted, TtlStoreError):
+                    interrupts += 1
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, handler)
+        everybody = threading.Barrier(MAX_CONNECTIONS)
+
+        def read(_: int) -> bool:
+            with store.transaction():
+                everybody.wait(30)
+                return "1" in collection
+
+        with ThreadPoolExecutor(MAX_CONNECTIONS) as pool:
+            assert all(pool.map(read, range(MAX_CONNECTIONS)))
+
+
+def test_a_child_that_is_forked_while_a_query_is_read_leaves_it_to_its_parent(live: Store) -> None:
+    collection = live.create_collection("c")
+    collection.create_many({"id": str(number), "pad": "x" * 3000} for number in range(3000))
+    begun: Any = collection.query("SELECT VALUE c.id FROM c")
+    assert next(begun) == "0"
+    for end, harmed in ((begun.close, False), (lambda: list(begun), True)):
+        child = os.fork()
+        if not child:
+            try:
+                end()
+            except TtlStoreError:
+                os._exit(0 if harmed else 1)
+            os._exit(1 if harmed else 0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert len(list(begun)) == 2999
 
 
 def test_a_child_forked_inside_a_transaction_cannot_harm_it(live: Store, sessions: Collection) -> None:

@@ -119,6 +119,8 @@ def test_what_is_known_of_statements_is_bounded(kind: str) -> None:
     found = FoundFew()
     for number in range(CACHED_STATEMENTS * 2 + 1):
         found.learn(str(number), True)
-    assert len(found._always) <= CACHED_STATEMENTS
+        found.learn(f"more {number}", False)
+    assert len(found._few) <= CACHED_STATEMENTS
+    assert len(found._more) <= CACHED_STATEMENTS
     assert found.always(str(CACHED_STATEMENTS * 2))
     assert not found.always("0")

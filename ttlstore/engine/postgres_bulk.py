@@ -22,6 +22,7 @@ from psycopg.pq.abc import PGresult
 from ttlstore.engine.postgres_connections import Connection
 from ttlstore.engine.postgres_sql import ALL_ROWS, LOW_BITS, TS
 from ttlstore.engine.postgres_values import Texts, dump_texts
+from ttlstore.errors import StoreFailed
 from ttlstore.statements import Values
 
 SENT_ROWS = 100  # at a time, by COPY: the server works on them while the next are made
@@ -75,9 +76,9 @@ class Sending:
         self._flush()
 
     def wait(self) -> int:
-        """How many rows were written. Raises the driver's errors."""
+        """How many rows were written. Raises the driver's errors; in a forked child, StoreFailed."""
         if self._connection.process != os.getpid():
-            raise psycopg.OperationalError("the process was forked meanwhile; its parent knows how this ended")
+            raise StoreFailed("the process was forked meanwhile; its parent knows how this ended")
         written = 0
         while (result := self._result()) is not None:
             match result.status:
@@ -109,6 +110,7 @@ def send(connection: Connection, begin: Callable[[Sending], None], meanwhile: Ca
 
     Also if something is raised in between, the connection is of use again.
     """
+    connection.used = True
     sending = Sending(connection)
     try:
         begin(sending)

@@ -8,9 +8,10 @@ nobody used it, or asks the server each time whether it is there.
 import os
 import select
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from queue import Empty, SimpleQueue
+from queue import Empty
 from time import monotonic
 
 import psycopg
@@ -21,6 +22,7 @@ from ttlstore import forks
 from ttlstore.engine import Durability, postgres_values
 from ttlstore.engine.postgres_address import Address
 from ttlstore.engine.postgres_errors import cannot_connect
+from ttlstore.engine.postgres_slots import Slot, slots
 from ttlstore.errors import CannotOpen, StoreBusy, StoreClosed, StoreFailed
 
 MAX_CONNECTIONS = 16  # of one open store: a server allows a hundred, unless it is told otherwise
@@ -45,7 +47,19 @@ PREPARED_AFTER = 1  # runs of a statement on a connection: what is run once is n
 class Connection:
     """A connection of the driver, and where it is in transactions."""
 
-    __slots__ = ("_said", "afterwards", "cursor", "depth", "own_writes", "process", "raw", "transactions", "used")
+    __slots__ = (
+        "__weakref__",
+        "_said",
+        "afterwards",
+        "cursor",
+        "depth",
+        "own_writes",
+        "process",
+        "raw",
+        "slot",
+        "transactions",
+        "used",
+    )
 
     def __init__(self, raw: psycopg.Connection) -> None:
         self.raw = raw
@@ -56,7 +70,11 @@ class Connection:
         self.process = os.getpid()
         self.transactions = 0  # the server's count of them, when it was last asked for
         self.own_writes = 0  # since then
+        self.slot: Slot | None = None  # while a thread has it
         self._said = _poll(raw.pgconn.socket, to_write=False)
+
+    def __del__(self) -> None:
+        self.raw.close()  # if it was lost, by an exception that a signal's handler raised
 
     def in_order(self) -> bool:
         """Whether another can use it: nothing is under way."""
@@ -82,13 +100,13 @@ class Connection:
 
     def abandon(self) -> None:
         """In a forked child: leave the connection to the parent, without a word to the server."""
-        _abandoned.append(self.raw)  # kept, so that nobody closes it
         with suppress(OSError, psycopg.Error):
-            # The child's end of it goes: else the server would not notice the end of the parent.
-            os.close(self.raw.pgconn.socket)
-
-
-_abandoned: list[psycopg.Connection] = []
+            # The child's end of it goes: else the server would not notice the end of the parent. What is said in
+            # parting is said to nobody. And it must be gone, or a stream that is half read would be cancelled.
+            nobody = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nobody, self.raw.pgconn.socket)
+            os.close(nobody)
+            self.raw.pgconn.finish()
 
 
 def _poll(socket: int, *, to_write: bool) -> "select.poll | None":
@@ -127,6 +145,7 @@ class Connections:
         )
         self._checked_pool = False
         self._closed = False
+        self._closed_slots: list[Slot] = []
         self._forked_inside: str | None = None
         self._start()
         forks.engines.add(self)
@@ -134,12 +153,9 @@ class Connections:
     def _start(self) -> None:
         self._local = threading.local()
         self._free: list[Connection] = []  # the last one given back is taken first: it is the warmest
-        # One for each connection that may be taken. Not a semaphore: taking and giving would be slow, in Python itself.
-        self._slots = SimpleQueue[None]()
-        for _ in range(MAX_CONNECTIONS):
-            self._slots.put(None)
-        self._spare = threading.Semaphore(MAX_CONNECTIONS // 2)
-        self._all: set[Connection] = set()
+        self._slots = slots(MAX_CONNECTIONS)
+        self._spare = slots(MAX_CONNECTIONS // 2)
+        self._all: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._pinned: set[Connection] = set()
         self._unhurried: set[Connection] = set()
 
@@ -155,7 +171,7 @@ class Connections:
         """One for this thread alone, until it gives it back. Raises StoreBusy, StoreClosed or CannotOpen."""
         self.require_usable()
         try:
-            self._slots.get(timeout=self._busy_timeout)
+            slot = self._slots.get(timeout=self._busy_timeout)
         except Empty:
             raise StoreBusy(
                 f"all {MAX_CONNECTIONS} connections to {self._address.name} were in use for {self._busy_timeout:g} s "
@@ -167,26 +183,30 @@ class Connections:
                 try:
                     connection = self._free.pop()
                 except IndexError:  # another was faster
-                    break
+                    continue
                 if connection.alive():
-                    return connection
+                    break
                 self._discard(connection)
-            connection = Connection(self.connect())
-            self._all.add(connection)
+            else:
+                connection = Connection(self.connect())
+                self._all.add(connection)
         except BaseException:
-            self._slots.put(None)
+            self._slots.put(slot)  # at once: the exception may be kept, and what it came past with it
             raise
+        connection.slot = slot
         return connection
 
     def give(self, connection: Connection) -> None:
         """Give it back, or up, if it is of no use any more."""
         if connection.process != os.getpid():  # forked meanwhile: it is the parent's
             return
+        slot, connection.slot = connection.slot, None
         if connection.in_order() and not self._closed:
             self._free.append(connection)
         else:
             self._discard(connection)
-        self._slots.put(None)
+        if slot is not None:
+            self._slots.put(slot)
 
     def _discard(self, connection: Connection) -> None:
         self._all.discard(connection)
@@ -198,9 +218,9 @@ class Connections:
         """All that this thread does inside goes by one connection."""
         connection = self.take()
         outer = getattr(self._local, "connection", None)
-        self._local.connection = connection
-        self._pinned.add(connection)
         try:
+            self._local.connection = connection
+            self._pinned.add(connection)
             yield connection
         finally:
             if connection.process == os.getpid():
@@ -215,12 +235,15 @@ class Connections:
         Half of them are for threads that keep none: if all kept one and waited for another, nobody would get any.
         """
         spare = self._spare
-        granted = spare.acquire(blocking=False)
         try:
-            yield granted
+            slot = spare.get_nowait()
+        except Empty:
+            yield False
+            return
+        try:
+            yield True
         finally:
-            if granted:
-                spare.release()
+            spare.put(slot)
 
     @contextmanager
     def unhurried(self, connection: Connection) -> Iterator[None]:
@@ -305,7 +328,7 @@ class Connections:
         until = monotonic() + self._busy_timeout
         for _ in range(MAX_CONNECTIONS - len(self._pinned | self._unhurried)):
             with suppress(Empty):
-                self._slots.get(timeout=max(until - monotonic(), 0))
+                self._closed_slots.append(self._slots.get(timeout=max(until - monotonic(), 0)))
         while self._free:
             self._discard(self._free.pop())
 
@@ -322,7 +345,7 @@ class Connections:
             self._forked_inside = (
                 f"{self._address.name} cannot be used in this process: it was forked inside a transaction of its parent"
             )
-        for connection in self._all:
+        for connection in list(self._all):
             connection.abandon()
         self._start()
 

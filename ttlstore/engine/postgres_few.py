@@ -2,8 +2,8 @@
 
 An index has its rows in order, and the first of many are found without a look at the others. But to have them in that
 order the server works out for each what the index is sorted by, and for twenty rows that was half of its time. So a
-statement that has found a few rows each time is run without that: it finds all, up to a limit. If it ever finds more,
-it is not run so again.
+statement that has found a few rows each time is run without that: it finds all, up to a limit. Once it has found more,
+it is not run so again, as far as that is remembered.
 """
 
 from functools import lru_cache
@@ -23,13 +23,15 @@ class FoundFew:
     """What was learnt of statements, by all threads of an open store."""
 
     def __init__(self) -> None:
-        self._always: dict[str, bool] = {}
+        self._few: set[str] = set()
+        self._more: set[str] = set()
 
     def always(self, sql: str) -> bool:
         """Whether the statement was run, and has found a few rows every time."""
-        return self._always.get(sql, False)
+        return sql in self._few and sql not in self._more
 
     def learn(self, sql: str, few: bool) -> None:
-        if len(self._always) >= CACHED_STATEMENTS:
-            self._always.clear()
-        self._always[sql] = few and self._always.get(sql, True)
+        found = self._few if few else self._more
+        if len(found) >= CACHED_STATEMENTS:
+            found.clear()
+        found.add(sql)

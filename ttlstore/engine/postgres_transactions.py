@@ -101,7 +101,8 @@ class PostgresTransactions:
             name = f"nested_{connection.depth}"
             begin, commit, undo = f"SAVEPOINT {name}", f"RELEASE {name}", [f"ROLLBACK TO {name}", f"RELEASE {name}"]
         self._run(connection, begin, None)
-        connection.used = False
+        if not connection.depth:
+            connection.used = False
         connection.depth += 1
         try:
             yield
