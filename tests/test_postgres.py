@@ -111,6 +111,21 @@ def test_the_vacuum_deletes_nothing_that_a_change_of_the_default_is_about_to_rev
     assert sessions.read("a")
 
 
+def test_the_vacuum_leaves_what_others_hold_to_the_next_one(
+    live: Store, sessions: Collection, by_hand: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ttlstore.vacuum.HELD_SECONDS", 0.1)
+    sessions.create_many({"id": id} for id in "abc")
+    by_hand.execute("UPDATE documents SET _ts = _ts - 10000000")
+    by_hand.commit()
+    by_hand.execute("SELECT FROM documents WHERE id = 'b' FOR SHARE")
+    report = live.vacuum()
+    assert (report.deleted, report.finished) == (2, False)
+    by_hand.commit()
+    report = live.vacuum()
+    assert (report.deleted, report.finished) == (1, True)
+
+
 def test_the_vacuum_passes_over_rows_that_another_holds(
     live: Store, sessions: Collection, by_hand: psycopg.Connection
 ) -> None:

@@ -1,6 +1,7 @@
 """The vacuum's work, a step at a time: what it deletes, what it leaves, and how it gives way."""
 
 import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -241,6 +242,20 @@ def test_takes_a_small_share_of_the_time_while_others_write(file_store: Store, p
 def test_refuses_to_run_inside_a_transaction(store: Store) -> None:
     with pytest.raises(StoreBusy, match=r"transaction\(\)"), store.transaction():
         store.vacuum()
+
+
+def test_leaves_what_waits_for_a_lock_that_others_keep(
+    file_store: Store, path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ttlstore.vacuum.HELD_SECONDS", 0.1)
+    file_store.create_collection("sessions", default_ttl=10).create({"id": "a"})
+    clock.advance(10)
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        report = file_store.vacuum()
+        assert (report.deleted, report.finished) == (0, False)
+    report = file_store.vacuum()
+    assert (report.deleted, report.finished) == (1, True)
 
 
 def test_stops_when_its_time_is_over(store: Store, sessions: Collection, clock: FakeClock) -> None:

@@ -251,8 +251,9 @@ class Store:
     ) -> VacuumReport:
         """Delete the rows of expired documents now, in batches, and give the space back; for so long at most.
 
-        What expired less than `grace` ago is kept; by itself, what the store was opened with. `progress` is told after
-        each batch how many rows are deleted, of how many that waited at the start.
+        What expired less than `grace` ago is kept; by itself, what the store was opened with. What others hold is left
+        to the next time. `progress` is told after each batch how many rows are deleted, of how many that waited at the
+        start.
         """
         vacuum = self._vacuum if grace is None else self._vacuum.with_grace(grace)
         if progress is None:

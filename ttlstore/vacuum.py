@@ -29,6 +29,7 @@ BUSY_SECONDS = 0.02  # until the next try after the lock was taken
 STARVED_SECONDS = 0.1  # without a batch, because others always had the lock: from then on it waits for it as they do
 IN_LINE_SECONDS = 0.1  # for so long at a time: one who writes without a rest leaves gaps of microseconds
 GAP_BATCHES = 2  # from gap to gap: so a process that cannot be seen waiting gets in after some 10 ms at the latest
+HELD_SECONDS = 5.0  # that rows which others hold are waited for, as other calls wait for a lock unless told otherwise
 PASS_SECONDS = 1.0  # at least, from one look for what is due from the very start to the next
 CHECKPOINT_BATCHES = 32  # after which the log is folded into the file, so that it stays small
 UNUSED_SHARE = 0.03  # of the file that is kept for what is written next, instead of going back and forth
@@ -223,7 +224,8 @@ class Vacuum:
         return VacuumReport(deleted, batches, pages, returned, time.monotonic() - start, finished, self.stats.holding)
 
     def _work(self, pause: Callable[[float], object], over: Callable[[], bool]) -> bool:
-        """Go on until nothing is left to do, and tell whether that was reached."""
+        """Go on until nothing is left to do but what others hold, and tell whether nothing is."""
+        got_on = time.monotonic()
         while not over() and not self.held():
             now = present(self._clock)
             schedule = self.schedule()[0]
@@ -234,7 +236,12 @@ class Vacuum:
                 return not any(one.kind in ("index", "dropped") for one in schedule)  # that was put off
             if sparse:
                 pause(self._pack(*sparse))
+            deleted = self.stats.deleted
             self._pass(due, pause, over)
+            if self.stats.deleted > deleted or any(one.kind == "index" for one in due) or not due:
+                got_on = time.monotonic()
+            elif time.monotonic() - got_on >= HELD_SECONDS:
+                return False
         return False
 
     def _pass(self, due: list[Due], pause: Callable[[float], object], over: Callable[[], bool]) -> None:
