@@ -6,13 +6,14 @@ ttlstore passes the connection to migrate on. The `alembic` command names the st
 """
 
 import os
+from collections.abc import Iterable
 
 import sqlalchemy
 from alembic import context
 from alembic.util import CommandError
 
 from ttlstore.errors import TtlStoreError
-from ttlstore.migrate import migrating
+from ttlstore.migrate import migrating, of_scripts
 from ttlstore.schema import INDEXES_OF_COLLECTIONS, metadata
 
 
@@ -27,26 +28,26 @@ def run(connection: sqlalchemy.Connection) -> None:
         context.run_migrations()
 
 
-def target() -> str:
-    named = context.get_x_argument(as_dictionary=True).get("db") or os.environ.get("TTLSTORE_DB")
-    if not named:
-        raise CommandError("name the store to migrate: alembic -x db=app.db …, or set TTLSTORE_DB")
-    return named
-
-
-if context.is_offline_mode():
+def write_script(dialect: str, script_begins: Iterable[str]) -> None:
     # A script to review must not stop half-way either.
-    dialect = context.config.attributes.get("dialect", "sqlite")
     context.configure(dialect_name=dialect, target_metadata=metadata, literal_binds=True, transactional_ddl=True)
     with context.begin_transaction():
-        for statement in context.config.attributes.get("script_begins", ()):
+        for statement in script_begins:
             context.execute(statement)
         context.run_migrations()
-elif (connection := context.config.attributes.get("connection")) is not None:
-    run(connection)
-else:
-    try:
-        with migrating(target()) as connection:
+
+
+given = context.config.attributes
+named = context.get_x_argument(as_dictionary=True).get("db") or os.environ.get("TTLSTORE_DB")
+try:
+    if context.is_offline_mode():
+        write_script(**({name: given[name] for name in ("dialect", "script_begins")} if given else of_scripts(named)))
+    elif given.get("connection") is not None:
+        run(given["connection"])
+    elif named:
+        with migrating(named) as connection:
             run(connection)
-    except TtlStoreError as error:
-        raise CommandError(str(error)) from error  # which Alembic says on one line
+    else:
+        raise CommandError("name the store to migrate: alembic -x db=app.db …, or set TTLSTORE_DB")
+except TtlStoreError as error:
+    raise CommandError(str(error)) from error  # which Alembic says on one line

@@ -59,10 +59,10 @@ def schema_in(path: Path) -> dict[str, str]:
         connection.close()
 
 
-def alembic(path: Path, *arguments: str) -> str:
+def alembic(store: Path | str, *arguments: str) -> str:
     """Run the command as a developer does, in the checkout."""
     done = subprocess.run(
-        [sys.executable, "-m", "alembic", "-x", f"db={path}", *arguments],
+        [sys.executable, "-m", "alembic", "-x", f"db={store}", *arguments],
         cwd=CHECKOUT,
         capture_output=True,
         text=True,

@@ -9,6 +9,7 @@ import sqlalchemy
 
 import ttlstore
 from tests.postgres import Server
+from tests.test_migrations import alembic
 from ttlstore import SchemaTooNew, migrate
 from ttlstore.schema import HEAD, metadata
 
@@ -88,6 +89,18 @@ def test_the_script_for_review_does_what_the_migration_does(postgres: Server, po
     assert described(postgres, schema) == described(postgres, postgres_url.rpartition("=")[2])
     with ttlstore.open(postgres.store_url(schema), migrate=False, vacuum=False) as store:
         assert store.check() == []
+
+
+def test_the_alembic_command_writes_the_script_for_the_server_that_it_names(postgres: Server) -> None:
+    url = postgres.store_url(postgres.new_schema())
+    assert alembic(url, "upgrade", "head", "--sql").strip() == migrate.script(url, "head", direction="upgrade")
+
+
+def test_of_those_who_make_a_store_at_once_one_says_that_it_did(postgres: Server) -> None:
+    url = postgres.store_url(postgres.new_schema())
+    with ThreadPoolExecutor(10) as pool:
+        stood = [before.revision for before, _ in pool.map(lambda _: migrate.init(url), range(10))]
+    assert sorted(stood, key=str) == [HEAD] * 9 + [None]
 
 
 def test_a_store_goes_down_and_up_again(postgres: Server) -> None:

@@ -39,11 +39,16 @@ QUOTED = "hunter2%2F%26%253a"
         ("postgresql://host/db?schema=Other", "postgresql://host/db?schema=other"),
         ("postgresql:///db?host=/run/postgresql", "postgresql:///db?host=/run/postgresql"),
         ("postgresql://host/db?sslmode=verify-full&sslrootcert=/ca.pem", "postgresql://host/db"),
-        ("postgresql://a,b:5433/db?target_session_attrs=primary", "postgresql://a,b:,5433/db"),
+        ("postgresql://a,b:5433/db?target_session_attrs=primary", "postgresql://a,b:5433/db"),
+        ("postgresql://me:hunter2@a:1,b:2/db", "postgresql://me@a:1,b:2/db"),
+        ("postgresql://a,b/db?port=5433", "postgresql://a:5433,b:5433/db"),
+        ("postgresql://[::1]:5433/db", "postgresql://[::1]:5433/db"),
+        ("postgresql:///db?host=/run/a,/run/b&port=1,2", "postgresql://:1,:2/db?host=/run/a,/run/b"),
     ],
 )
 def test_a_store_is_named_by_what_is_no_secret(url: str, name: str) -> None:
     assert Address.parse(url).name == name
+    assert Address.parse(name).name == name, "which a message may tell to type"
 
 
 def test_options_of_the_url_are_passed_on() -> None:
@@ -99,6 +104,9 @@ def test_a_password_that_would_be_taken_for_something_else_is_refused_with_the_w
         '"postgresql://me:hunter2@host/db"',
         "postgresql:/me:hunter2@host/db",
         "postgresql:me:hunter2@host/db",
+        "postgresql//me:hunter2@host/db",
+        "host=localhost user=me password=hunter2",
+        "password = 'hun ter2' host=localhost",
         "postgresql://me:hunter2\0@host/db",
         "postgresql://me:hunter2\ud800@host/db",
         b"postgresql://me:hunter2@host/db",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import sqlalchemy
 
@@ -21,18 +21,21 @@ if TYPE_CHECKING:
 Direction = Literal["upgrade", "downgrade"]
 
 
-def ensure_schema(engine: Engine, *, migrate: bool) -> None:
-    """See that the store has the schema of this version. Raises SchemaOutdated or SchemaTooNew."""
+def ensure_schema(engine: Engine, *, migrate: bool) -> str | None:
+    """See that the store has the schema of this version, and tell the revision it had.
+
+    Raises SchemaOutdated or SchemaTooNew.
+    """
     revision = engine.revision()
     if revision == HEAD:
-        return
+        return revision
     _require_known(engine)
     if not migrate:
         raise SchemaOutdated(
             f"{engine.name} has schema {revision or 'none'} and this version of ttlstore needs {HEAD}: run "
             f"{command('migrate upgrade', engine.name)}"
         )
-    upgrade(engine)
+    return upgrade(engine)
 
 
 def _require_known(engine: Engine) -> None:
@@ -44,12 +47,15 @@ def _require_known(engine: Engine) -> None:
         )
 
 
-def upgrade(engine: Engine, revision: str = "head") -> None:
-    """Upgrade the schema, as one transaction. Does nothing where that was done already."""
+def upgrade(engine: Engine, revision: str = "head") -> str | None:
+    """Upgrade the schema, as one transaction, and tell the revision it had; it may be another's work by then."""
     from alembic import command
+    from alembic.runtime.migration import MigrationContext
 
     with engine.migrating() as connection:
+        before = MigrationContext.configure(connection).get_current_revision()
         command.upgrade(config(connection), revision)
+    return before
 
 
 def is_known(revision: str) -> bool:
@@ -103,9 +109,7 @@ class Standing(NamedTuple):
 def init(target: str) -> tuple[Standing, Standing]:
     """Make a store, or upgrade an older one. Returns where it stood, and where it stands."""
     with _connected(target, create=True) as engine:
-        before = _standing(engine)
-        ensure_schema(engine, migrate=True)
-        return before, _standing(engine)
+        return Standing(engine.name, ensure_schema(engine, migrate=True)), _standing(engine)
 
 
 def current(target: str) -> Standing:
@@ -157,10 +161,22 @@ def script(target: str, revision: str, *, direction: Direction) -> str:
         _check_direction(engine, revision, direction)
         present = engine.revision() or "base"
         alembic = config()
-        alembic.attributes.update(dialect=engine.dialect, script_begins=engine.script_begins)
+        alembic.attributes.update(_of_scripts(engine))
     alembic.output_buffer = StringIO()
     getattr(command, direction)(alembic, f"{present}:{revision}", sql=True)
     return alembic.output_buffer.getvalue().strip()
+
+
+def of_scripts(target: str | None) -> dict[str, Any]:
+    """What a script of the `alembic` command goes by: a server where one is named, else a file."""
+    if target is None or not engines.on_a_server(target):
+        return {"dialect": "sqlite", "script_begins": ()}
+    with _connected(target, create=True) as engine:
+        return _of_scripts(engine)
+
+
+def _of_scripts(engine: Engine) -> dict[str, Any]:
+    return {"dialect": engine.dialect, "script_begins": engine.script_begins}
 
 
 @contextmanager

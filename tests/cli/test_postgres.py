@@ -1,16 +1,19 @@
 """What the commands do on a server alone. All the rest of these tests run there too."""
 
 import json
+import re
 import time
 from pathlib import Path
 
 import psycopg
 import pytest
+from click.testing import CliRunner
 
 import ttlstore
 from tests.cli.conftest import Run, named
 from tests.kinds import on_postgres
 from tests.postgres import Server, waiting
+from ttlstore.cli import cli
 from ttlstore.engine.postgres import PostgresEngine
 from ttlstore.engine.postgres_address import Address
 from ttlstore.testing import FakeClock
@@ -52,6 +55,29 @@ def test_no_command_that_succeeds_shows_the_password(db: str, run: Run, clock: F
     assert shown == f"no collections in {named(db)}\n"
     for command in (("current",), ("upgrade",), ("upgrade", "--sql"), ("downgrade", "base", "--yes")):
         assert "hunter2" not in run("migrate", command[0], secret, *command[1:]).output
+
+
+def test_no_command_repeats_the_password_of_a_url_in_the_wrong_place(db: str, run: Run) -> None:
+    url = "postgresql://me:hun@ter2@localhost:1/db"
+    for command in (
+        (url, "collections"),
+        ("migrate", "history", url),
+        ("migrate", "upgrade", db, url),
+        ("copy", url, db, url),
+        ("info", "postgresql//me:hunter2@localhost/db"),
+        ("info", "host=localhost password=hunter2"),
+        ("backup", db, url),
+        ("export", db, "carts", url),
+        ("ls", db, url),
+        ("ls", db, "carts", "--limit", url),
+        ("query", db, "carts", url),
+        ("completion", url),
+        ("put", db, "carts", url),
+    ):
+        refused = CliRunner().invoke(cli, command)
+        assert refused.exit_code in (1, 2), command
+        assert refused.stderr
+        assert not re.search("hun|ter2", refused.output), refused.output
 
 
 @pytest.mark.parametrize("command", ["add", "remove"])

@@ -12,6 +12,7 @@ from importlib import import_module
 import click
 
 from ttlstore.cli.output import message
+from ttlstore.cli.secrets import without_passwords
 from ttlstore.errors import TtlStoreError
 from ttlstore.start import INTERRUPTED
 
@@ -95,10 +96,13 @@ class Cli(click.Group):
             if ctx.params["debug"]:
                 traceback.print_exc()
             if isinstance(error, click.ClickException):
+                for name, value in vars(error).items():
+                    if isinstance(value, str):
+                        setattr(error, name, without_passwords(value))
                 raise
             if not isinstance(error, TtlStoreError):
                 _drop_output()  # a full disk, as a rule
-            raise click.ClickException(message(error)) from error
+            raise click.ClickException(without_passwords(message(error))) from error
         return result
 
 

@@ -21,7 +21,8 @@ Row = tuple[Any, ...]
 Durability = Literal["full", "normal"]
 Progress = Callable[[int, int], None]
 
-_LIKE_A_SERVER = re.compile(r"""[\s"']*postgres(ql)?(\+\w+)?:""")  # with a slip that makes it a path, to be repeated
+# With a slip that makes it a path, to be repeated; or as libpq takes it that is no URL.
+_LIKE_A_SERVER = re.compile(r"""[\s"']*postgres(ql)?(\+\w+)?(:|//)|(.*\s)?(password|dbname)\s*=""")
 
 
 class Space(NamedTuple):
@@ -288,7 +289,7 @@ def _path_in_url(text: str) -> str:
     """Raises CannotOpen, which repeats no more than the scheme: anywhere else there may be a password."""
     scheme = re.match(r"([A-Za-z][A-Za-z0-9+._-]*)://", text)
     if scheme is None or scheme[1] not in ("sqlite", "sqlite+pysqlite"):
-        got = f"one that begins with {shown(scheme[0])}" if scheme else "one that begins with neither"
+        got = f"one that begins with {shown(scheme[0])}" if scheme else "what looks like a server and is no such URL"
         raise CannotOpen(f"only URLs like sqlite:///app.db and postgresql://host/database can be opened, got {got}")
     path = text.removeprefix(scheme[0])
     if not path:

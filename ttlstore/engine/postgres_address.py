@@ -84,9 +84,16 @@ def _read(conninfo: str) -> dict[str, str] | None:
 
 def _name(found: dict[str, str], schema: str) -> str:
     user = f"{quote(found['user'], safe='')}@" if "user" in found else ""
-    host, port = found.get("host", ""), f":{found['port']}" if "port" in found else ""
+    hosts, ports = found.get("host", "").split(","), found.get("port", "").split(",")
     options = {} if schema == DEFAULT_SCHEMA else {"schema": schema}
-    if host.startswith("/"):  # the folder of a socket
-        options, host = {"host": host, **options}, ""
-    query = f"?{urlencode(options, safe='/')}" if options else ""
-    return f"postgresql://{user}{host}{port}/{quote(found.get('dbname', ''), safe='')}{query}"
+    if hosts[0].startswith("/"):  # the folder of a socket
+        options, hosts = {"host": ",".join(hosts), **options}, [""] * len(hosts)
+    if len(ports) == 1:  # for all of them
+        ports *= len(hosts)
+    servers = ",".join(map(_server, hosts, ports))
+    query = f"?{urlencode(options, safe='/,')}" if options else ""
+    return f"postgresql://{user}{servers}/{quote(found.get('dbname', ''), safe='')}{query}"
+
+
+def _server(host: str, port: str) -> str:
+    return (f"[{host}]" if ":" in host else host) + (f":{port}" if port else "")
