@@ -79,6 +79,20 @@ def test_what_is_newer_in_the_target_is_left(here: Store, places: tuple[str, str
         assert there.collection("notes").read("a")["by"] == "target"
 
 
+def test_what_is_newer_in_the_target_and_has_expired_is_not_there_and_so_not_in_the_way(
+    here: Store, places: tuple[str, str], clock: FakeClock
+) -> None:
+    here.create_collection("notes", default_ttl=-1).create({"id": "a", "from": "source"})
+    clock.advance(10)
+    with ttlstore.open(places[1], clock=clock, vacuum=False) as there:
+        there.create_collection("notes", default_ttl=-1).create({"id": "a", "from": "target", "ttl": 5})
+    assert copy(*places, clock=clock) == Copied(collections=1, documents=1, written=0)
+    clock.advance(5)
+    assert copy(*places, clock=clock) == Copied(collections=1, documents=1, written=1)
+    with ttlstore.open(places[1], clock=clock, vacuum=False) as there:
+        assert there.collection("notes").read("a") == here.collection("notes").read("a")
+
+
 def test_a_copy_that_was_interrupted_goes_on(here: Store, places: tuple[str, str], clock: FakeClock) -> None:
     here.create_collection("notes").create_many({"id": str(number)} for number in range(2 * BATCH_ROWS + 10))
     told = []

@@ -124,7 +124,7 @@ def _rows(collection: Collection, counterpart: Collection) -> Iterator[Values]:
         for _, _, *stored in engine.all(engine.statements.up_to, values):
             encoded, _ = encode(decode(*stored), path)
             _, ts, etag, _ = stored
-            yield *encoded.values(ts, etag), counterpart._id
+            yield *encoded.values(ts, etag), counterpart._id, present(counterpart._engine.statement_clock)
         after = last
 
 

@@ -28,6 +28,7 @@ from sqlalchemy import (
     exists,
     func,
     literal_column,
+    or_,
     select,
     update,
 )
@@ -112,7 +113,7 @@ class Insertions(NamedTuple):
     upsert: Insert
     create: Insert
     copy: Insert
-    """Of a document with the time of its last write, unless there is that version of it already, or a newer one."""
+    """Of a document with the time of its last write, unless that version of it is there and live, or a newer one."""
 
 
 class Changes(NamedTuple):
@@ -146,7 +147,7 @@ def insertions(
     return Insertions(
         insertion.on_conflict_do_update(**overwriting),
         insertion.on_conflict_do_update(**overwriting, where=gone),
-        insertion.on_conflict_do_update(**overwriting, where=older),
+        insertion.on_conflict_do_update(**overwriting, where=or_(gone, older)),
     )
 
 
@@ -262,7 +263,7 @@ class Statements:
         upsert, create, copy = insertions(insert_or, key, content)
         self.upsert = prepare(upsert, *KEY, *NEW_CONTENT, "collection")
         self.create = prepare(create, *KEY, *NEW_CONTENT, "collection", "now_holding")
-        self.copy = prepare(copy, *KEY, *NEW_CONTENT, "collection")
+        self.copy = prepare(copy, *KEY, *NEW_CONTENT, "collection", "now_holding")
 
         replacement, removal, version = self._changes(content)
         unchanged = version == bindparam("if_match")

@@ -111,7 +111,7 @@ class PostgresStatements(Statements):
         self._of_many = {
             self.upsert.sql: prepare(upsert, *ALL_ROWS, "collection"),
             self.create.sql: prepare(create, *ALL_ROWS, "collection", "now_holding"),
-            self.copy.sql: prepare(copy, *ALL_ROWS, "collection"),
+            self.copy.sql: prepare(copy, *ALL_ROWS, "collection", "now_holding"),
         }
 
     def _changes(self, content: Mapping[Column[Any], ColumnElement[Any]]) -> Changes:
