@@ -142,6 +142,28 @@ def test_a_password_that_a_server_repeats_is_left_out() -> None:
     assert "no user me with the password …" in told
 
 
+@pytest.mark.parametrize(
+    ("said", "way"),
+    [
+        ('FATAL:  password authentication failed for user "me"', "PGPASSWORD"),
+        ("fe_sendauth: no password supplied", "PGPASSWORD"),
+        ('FATAL:  database "db" does not exist', "CREATE DATABASE"),
+        ("FATAL:  sorry, too many clients already", "up to 16"),
+    ],
+)
+def test_a_server_that_lets_nobody_in_is_told_with_the_way_in(said: str, way: str) -> None:
+    told = str(
+        cannot_connect(psycopg.OperationalError(f"connection failed:\n\t{said}"), "postgresql://me@host/db", None)
+    )
+    assert told.startswith(f"postgresql://me@host/db cannot be opened: connection failed:; {said}; ")
+    assert way in told
+
+
+def test_a_role_that_is_not_there_is_told_as_the_server_does() -> None:
+    said = psycopg.OperationalError('FATAL:  role "me" does not exist')
+    assert str(cannot_connect(said, "postgresql://host/db", None)).endswith('role "me" does not exist')
+
+
 def test_the_parts_of_a_url_are_not_shown_by_what_shows_variables() -> None:
     assert repr(Address.parse(f"postgresql://me:{QUOTED}@host/db")) == "<Address postgresql://me@host/db>"
 

@@ -77,7 +77,10 @@ def open(
     )
     try:
         if vacuum and engine.standby:
-            raise CannotOpen(f"{engine.name} is a standby, where nothing can be deleted: open it with read_only=True")
+            raise CannotOpen(
+                f"{engine.name} is a standby, where nothing can be deleted: vacuum the primary, and open this with "
+                "read_only=True"
+            )
         migrations.ensure_schema(engine, migrate=migrate)
     except BaseException:
         engine.close()

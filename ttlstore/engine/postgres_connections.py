@@ -317,7 +317,8 @@ class Connections:
         encoding = raw.info.parameter_status("server_encoding")
         if encoding != "UTF8":
             raise CannotOpen(
-                f"the database {self._address.name} must be in UTF8 to hold any text, and is in {encoding}"
+                f"the database {self._address.name} must be in UTF8 to hold any text, and is in {encoding}: make one "
+                "with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
             )
 
     def close(self) -> None:

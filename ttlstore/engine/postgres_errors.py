@@ -1,5 +1,7 @@
 """PostgreSQL's errors as ours."""
 
+import re
+
 import psycopg
 from psycopg import errors
 
@@ -21,6 +23,15 @@ RETRIED = (errors.DeadlockDetected, errors.SerializationFailure)
 
 SHORTEST_BLANKED = 8  # characters of a password: a shorter one is met in ports and words, where a blank would tell it
 
+# By the words of a server that speaks English; of another, its own words must do.
+_WAYS_IN = {
+    "password authentication failed|no password supplied": (
+        "; the password can stand in the URL, in PGPASSWORD or in ~/.pgpass"
+    ),
+    'database "[^"]*" does not exist': "; to make it: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0",
+    "too many (clients|connections)": "; every open store keeps up to 16 of them",
+}
+
 _LOCK_ERRORS = (*RETRIED, errors.LockNotAvailable)
 _LOST = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, errors.IdleSessionTimeout)
 
@@ -35,11 +46,18 @@ def translated(error: psycopg.Error, name: str, busy_timeout: float, *, lost: bo
     match error:
         case errors.LockNotAvailable():
             return StoreBusy(f"{name} stayed locked for {busy_timeout:g} s (busy_timeout); nothing was written")
-        case errors.DeadlockDetected() | errors.SerializationFailure():
+        case errors.DeadlockDetected():
             return StoreBusy(
-                f"{name}: another transaction was in the way, or what a standby has to replay; nothing was written, "
-                "start again"
+                f"{name}: this transaction and another waited for each other (a deadlock), and this one was ended; "
+                "nothing was written, start again"
             )
+        case errors.SerializationFailure() if "recovery" in said(error):
+            return StoreBusy(
+                f"{name} is a standby, and this was in the way of what it has to replay: start again, or have "
+                "hot_standby_feedback or a longer max_standby_streaming_delay set"
+            )
+        case errors.SerializationFailure():
+            return StoreBusy(f"{name}: another transaction was in the way; nothing was written, start again")
         case errors.QueryCanceled():
             return StoreBusy(
                 f"the server ended a statement on {name}, and nothing of it was written: {said(error)}; its "
@@ -51,15 +69,27 @@ def translated(error: psycopg.Error, name: str, busy_timeout: float, *, lost: bo
             return StoreFull(f"there is no room left to write to {name}; nothing was written")
         case errors.DataCorrupted() | errors.IndexCorrupted():
             return StoreCorrupt(f"{name} is damaged: {said(error)}")
-        case errors.ReadOnlySqlTransaction() | errors.InsufficientPrivilege():
-            return StoreReadOnly(f"{name} cannot be written: {said(error)}")
+        case errors.ReadOnlySqlTransaction():
+            return StoreReadOnly(
+                f"{name} cannot be written: it is a standby, or was opened to be read only; write to the primary"
+            )
+        case errors.InsufficientPrivilege():
+            return StoreReadOnly(
+                f"{name} cannot be written: {said(error)}; the role needs INSERT, UPDATE and DELETE on its tables, and "
+                "must own them to make indexes"
+            )
+        case errors.DuplicateTable():
+            return StoreFailed(
+                f"{name}: {said(error)}, and ttlstore did not make it: name another schema in the URL, ?schema=…"
+            )
         case errors.ForeignKeyViolation():
             return CollectionNotFound(f"the collection was dropped from {name} meanwhile")
         case errors.ProgramLimitExceeded():
             return InvalidDocument(f"the id, the partition key or an indexed value is too long: {said(error)}")
     if lost or isinstance(error, _LOST):
         return ConnectionLost(
-            f"the connection to {name} was lost; what this call was to write may be written or not: read it again"
+            f"the connection to {name} was lost; if this call was to write something, that may be written or not: "
+            "read it again"
         )
     return StoreFailed(f"{name}: {said(error)}")
 
@@ -77,9 +107,12 @@ def cannot_connect(error: psycopg.Error, name: str, password: str | None) -> Can
     text = said(error)
     if password and len(password) >= SHORTEST_BLANKED and password not in name:
         text = text.replace(password, "…")
-    return CannotOpen(f"{name} cannot be reached: {text}")
+    hint = next((hint for words, hint in _WAYS_IN.items() if re.search(words, text)), "")
+    came_to = "opened" if hint or "FATAL:" in text else "reached"
+    return CannotOpen(f"{name} cannot be {came_to}: {text}{hint}")
 
 
 def said(error: psycopg.Error) -> str:
     """In the server's own words, on one line."""
-    return error.diag.message_primary or " ".join(str(error).split()) or type(error).__name__
+    lines = map(str.strip, str(error).splitlines())
+    return error.diag.message_primary or "; ".join(filter(None, lines)) or type(error).__name__
