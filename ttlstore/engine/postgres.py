@@ -148,20 +148,13 @@ class PostgresEngine(PostgresTransactions):
         if self.in_transaction():  # whose contents another connection does not see
             yield from self.all(statement, values, planned_by)
             return
-        arranged = statement.arrange(values)
         connection = self._connections.take()
         try:
             # Most queries find a few documents: those come at once, by a statement that is prepared. Only if there are
             # more it is run again, as one that is not, and never with a cursor of the server's: five trips to it.
-            if unordered is not None and self._found_few.always(unordered.sql):
-                at_once = few_at_once(unordered.sql, FEW_ROWS + 1)
-                rows = self._rows(connection, at_once, unordered.arrange(values), planned_by)
-                rows.sort(key=_PLACE)
-            else:
-                rows = self._rows(connection, statement.sql, arranged, planned_by, FEW_ROWS + 1)
-            if unordered is not None:
-                self._found_few.learn(unordered.sql, len(rows) <= FEW_ROWS)
+            rows = self._few_rows(connection, statement, values, planned_by, unordered)
             if len(rows) > FEW_ROWS:
+                arranged = statement.arrange(values)
                 with self._connections.unhurried(connection):
                     yield from connection.cursor.stream(first_soon(statement.sql), arranged, size=STREAMED_ROWS)
                 return
@@ -170,6 +163,27 @@ class PostgresEngine(PostgresTransactions):
         finally:
             self._connections.give(connection)
         yield from rows
+
+    def _few_rows(
+        self,
+        connection: Connection,
+        statement: Prepared,
+        values: Values,
+        planned_by: Settings | None,
+        unordered: Prepared | None,
+    ) -> list[Row]:
+        """All rows if they are few, else some of them."""
+        if unordered is None or not self._found_few.always(unordered.sql):
+            rows = self._rows(connection, statement.sql, statement.arrange(values), planned_by, FEW_ROWS + 1)
+            if unordered is not None:
+                self._found_few.learn(unordered.sql, len(rows) <= FEW_ROWS)
+            return rows
+        at_once = few_at_once(unordered.sql, FEW_ROWS + 1)
+        rows = self._rows(connection, at_once, unordered.arrange(values), planned_by)
+        if len(rows) > FEW_ROWS:
+            self._found_few.learn(unordered.sql, False)
+        rows.sort(key=_PLACE)
+        return rows
 
     def steps(self, statement: Prepared, values: Values = ()) -> list[str]:
         # As it is run first. What comes of it in the end is the same, but may be found in another way.

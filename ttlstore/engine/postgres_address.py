@@ -45,8 +45,8 @@ class Address(NamedTuple):
         misread = "=" in base.rpartition("@")[2] or any("=" in schema for schema in schemas)
         if found is None or misread or not re.fullmatch("[0-9,]*", found.get("port", "")):
             raise CannotOpen(
-                f"the URL cannot be read; it should look like postgresql://user:password@host:5432/database; "
-                f"{_ENCODED}{_HOW}"
+                "the URL cannot be read; it should look like postgresql://user:password@host:5432/database, the port a "
+                f"number, with options that libpq knows behind a ? if any; {_ENCODED}{_HOW}"
             )
         schema = _schema(schema)
         return cls(conninfo, schema, _name(found, schema), found.get("password"))

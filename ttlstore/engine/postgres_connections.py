@@ -82,6 +82,8 @@ class Connection:
 
     def alive(self) -> bool:
         """Whether the server is still there. Asks nobody: a server that closed a connection has said so by now."""
+        if self._said is not None and not self._said.poll(0):  # as nearly always: without another call
+            return True
         if not self.await_server(0):
             return True
         try:
