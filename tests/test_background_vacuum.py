@@ -358,10 +358,15 @@ def test_an_error_is_logged_kept_and_tried_again(
             sessions.create({"id": "a", "ttl": 1})
             until(lambda: rows(store) == 0)
         assert store.stats().vacuum.last_error == "StoreFailed: the disk is on fire"
-        assert len([record for record in caplog.records if record.name == "ttlstore.vacuum"]) == 2
+        logged = [record for record in caplog.records if record.name == "ttlstore.vacuum"]
+        assert len(logged) == 2
+        assert all("the disk is on fire" in record.getMessage() for record in logged)
+        assert not any(record.exc_info for record in logged), "it is no surprise"
 
 
-def test_a_clock_that_fails_for_a_while_does_not_end_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_that_fails_for_a_while_does_not_end_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr("ttlstore.background.FIRST_RETRY_SECONDS", 0.01)
     broken = threading.Event()
 
@@ -377,6 +382,7 @@ def test_a_clock_that_fails_for_a_while_does_not_end_it(path: Path, monkeypatch:
         until(lambda: store.stats().vacuum.last_error == "OSError: no time")
         broken.clear()
         until(lambda: rows(store) == 0)
+    assert any(record.exc_info for record in caplog.records if "failed" in record.getMessage())
 
 
 def test_a_clock_that_jumps_is_logged_once_and_trusted_by_word(

@@ -10,7 +10,7 @@ import weakref
 
 from ttlstore import forks
 from ttlstore.engine import Engine
-from ttlstore.errors import StoreClosed
+from ttlstore.errors import StoreClosed, TtlStoreError
 from ttlstore.ttl import NEVER, Clock, present
 from ttlstore.vacuum import Vacuum
 
@@ -115,7 +115,10 @@ class BackgroundVacuum:
             except Exception as error:
                 # Whatever it is, even the clock: expired rows can wait, and the application must not suffer.
                 self._vacuum.failed(error)
-                log.warning("the vacuum of %s failed; next try in %g s", self._engine.name, retry, exc_info=True)
+                # An error of ours says it all: a server that was restarted is worth no traceback.
+                surprise = not isinstance(error, TtlStoreError)
+                name = self._engine.name
+                log.warning("the vacuum of %s failed; next try in %g s: %s", name, retry, error, exc_info=surprise)
                 self._wait(retry)
                 retry = min(retry * 2, LAST_RETRY_SECONDS)
 

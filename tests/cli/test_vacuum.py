@@ -81,10 +81,10 @@ def test_watching_gives_signals_and_logging_back(db: str, run: Run) -> None:
 
 def test_an_error_of_the_watched_vacuum_is_one_line() -> None:
     try:
-        raise ttlstore.StoreBusy("app.db stayed locked")
-    except ttlstore.StoreBusy as error:
-        problem = (type(error), error, error.__traceback__)
+        raise OSError("no time")
+    except OSError as error:
+        surprise = (type(error), error, error.__traceback__)
     record = logging.LogRecord(
-        "ttlstore.vacuum", logging.WARNING, "", 0, "the vacuum of %s failed", ("app.db",), problem
+        "ttlstore.vacuum", logging.WARNING, "", 0, "the vacuum of %s failed: %s", ("app.db", surprise[1]), surprise
     )
-    assert _OneLine().format(record).endswith("  the vacuum of app.db failed (app.db stayed locked)")
+    assert _OneLine().format(record).endswith("  the vacuum of app.db failed: no time")

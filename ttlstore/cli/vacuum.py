@@ -100,5 +100,4 @@ def _logged() -> Iterator[None]:
 
 class _OneLine(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        cause = f" ({record.exc_info[1]})" if record.exc_info else ""
-        return f"{format_time(record.created)}  {record.getMessage()}{cause}"
+        return f"{format_time(record.created)}  {record.getMessage()}"
