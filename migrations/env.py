@@ -41,7 +41,8 @@ given = context.config.attributes
 named = context.get_x_argument(as_dictionary=True).get("db") or os.environ.get("TTLSTORE_DB")
 try:
     if context.is_offline_mode():
-        write_script(**({name: given[name] for name in ("dialect", "script_begins")} if given else of_scripts(named)))
+        of_script = given or of_scripts(named)
+        write_script(of_script["dialect"], of_script["script_begins"])
     elif given.get("connection") is not None:
         run(given["connection"])
     elif named:

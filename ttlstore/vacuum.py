@@ -234,11 +234,12 @@ class Vacuum:
             if not due and not sparse and not self._unused_pages():
                 self._engine.checkpoint()
                 return not any(one.kind in ("index", "dropped") for one in schedule)  # that was put off
+            before = (self.stats.deleted, self.stats.pages_returned, sparse)
             if sparse:
                 pause(self._pack(*sparse))
-            deleted = self.stats.deleted
             self._pass(due, pause, over)
-            if self.stats.deleted > deleted or any(one.kind == "index" for one in due) or not due:
+            after = (self.stats.deleted, self.stats.pages_returned, None if due else self._gaps.next())
+            if after != before or any(one.kind == "index" for one in due):
                 got_on = time.monotonic()
             elif time.monotonic() - got_on >= HELD_SECONDS:
                 return False

@@ -78,6 +78,8 @@ def test_no_command_repeats_the_password_of_a_url_in_the_wrong_place(db: str, ru
         assert refused.exit_code in (1, 2), command
         assert refused.stderr
         assert not re.search("hun|ter2", refused.output), refused.output
+        with_traceback = CliRunner().invoke(cli, ("--debug", *command))
+        assert not re.search("hun|ter2", with_traceback.output), with_traceback.output
 
 
 @pytest.mark.parametrize("command", ["add", "remove"])

@@ -94,7 +94,7 @@ class Cli(click.Group):
             ctx.exit(INTERRUPTED)
         except (TtlStoreError, click.ClickException, OSError) as error:
             if ctx.params["debug"]:
-                traceback.print_exc()
+                click.echo(without_passwords(traceback.format_exc()), err=True, nl=False)
             if isinstance(error, click.ClickException):
                 for name, value in vars(error).items():
                     if isinstance(value, str):
