@@ -1,11 +1,11 @@
 """A collection: the verbs on its documents."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, NoReturn, TypeVar
 
-from ttlstore import indexes, patch, ttl
+from ttlstore import patch, ttl
 from ttlstore.background import BackgroundVacuum
 from ttlstore.bulk import BulkWrite
 from ttlstore.document import (
@@ -21,15 +21,14 @@ from ttlstore.document import (
     partition_of,
     with_system,
 )
-from ttlstore.engine import Engine, Row
+from ttlstore.engine import Engine
 from ttlstore.errors import (
-    CollectionNotFound,
     DocumentExists,
     DocumentNotFound,
     PartitionRequired,
     PreconditionFailed,
-    StoreBusy,
     StoreCorrupt,
+    dropped,
     shown,
 )
 from ttlstore.indexing import IndexingPolicy, check_ttl_and_indexing
@@ -39,6 +38,7 @@ from ttlstore.queries import Queries
 from ttlstore.query.explain import Explanation
 from ttlstore.query.pages import Page
 from ttlstore.query.parameters import Parameters
+from ttlstore.settings import CollectionSettings
 from ttlstore.statements import Prepared, Values
 from ttlstore.ttl import Expiry, check_default_ttl, present
 from ttlstore.unset import UNSET, Unset
@@ -71,6 +71,7 @@ class Collection:
         self._partitioned_by_id = self._partition_path == ("id",)
         # What `partition` is where it may be left out; nothing is this where it may not. It spares each read a call.
         self._implied: object = UNSET if self._partitioned_by_id else object()
+        self._settings = CollectionSettings(engine, id, name)
         self._queries = Queries(engine, id, name, self._partition_path)
         self._walk = Walk(engine, id)
 
@@ -82,14 +83,12 @@ class Collection:
     @property
     def default_ttl(self) -> int | None:
         """None: TTL is off; -1: on, no default; n: seconds. As it stands in the database now."""
-        default_ttl: int | None = self._settings()[3]
-        return default_ttl
+        return self._settings.default_ttl
 
     @property
     def indexing(self) -> IndexingPolicy:
         """The indexing policy, as it stands in the database now."""
-        *_, mode, paths = self._settings()
-        return IndexingPolicy.stored(mode, paths)
+        return self._settings.indexing
 
     def configure(
         self,
@@ -103,52 +102,9 @@ class Collection:
 
         Raises InvalidTtl or InvalidCollection.
         """
-        new_ttl = default_ttl if default_ttl is UNSET else check_default_ttl(default_ttl)
-        if indexing is UNSET:
-            self._change_settings(new_ttl, UNSET)
-        else:
-            self._change_indexes(new_ttl, indexing)
+        self._settings.change(default_ttl, indexing)
         if self._background:
             self._background.wake()
-
-    def _change_indexes(
-        self,
-        default_ttl: int | Unset | None,
-        new: IndexingPolicy | str | Callable[[IndexingPolicy], IndexingPolicy],
-    ) -> None:
-        engine, id = self._engine, self._id
-        if not callable(new):
-            new = IndexingPolicy.of(new)  # before anyone waits: it may be wrong
-        with engine.defining() as define:
-            if define is None:
-                with engine.writing():
-                    indexing = new(self.indexing) if callable(new) else new
-                    self._change_settings(default_ttl, indexing)
-                    indexes.remove_others(engine, engine.define, id, indexing)
-                    indexes.make(engine, engine.define, id, indexing)
-                return
-            indexing = new(self.indexing) if callable(new) else new
-            # Before the settings, so that a failure leaves them as they are: but only if they can be so at all.
-            check_ttl_and_indexing(self.default_ttl if default_ttl is UNSET else default_ttl, indexing)
-            indexes.make(engine, define, id, indexing)
-            self._change_settings(default_ttl, indexing)
-            with suppress(StoreBusy):  # the vacuum will come to it
-                indexes.remove_others(engine, define, id, indexing)
-
-    def _change_settings(self, default_ttl: int | Unset | None, indexing: IndexingPolicy | Unset) -> None:
-        with self._engine.writing():
-            settings = self._engine.one(self._statements.collection_to_change, (self._id,)) or self._raise_dropped()
-            *_, old_ttl, mode, paths = settings
-            new_ttl: int | None = old_ttl if default_ttl is UNSET else default_ttl
-            new_indexing = IndexingPolicy.stored(mode, paths) if indexing is UNSET else indexing
-            check_ttl_and_indexing(new_ttl, new_indexing)
-            self._engine.change(
-                self._statements.configure, (new_ttl, new_indexing.mode, new_indexing.paths_json(), self._id)
-            )
-
-    def _settings(self) -> Row:
-        settings = self._engine.one(self._statements.collection, (self._id,))
-        return settings or self._raise_dropped()
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
@@ -205,14 +161,14 @@ class Collection:
         turn comes near; one that expires before its turn does not come.
         """
         yield from self._walk.live()
-        self._settings()  # nothing is also what a dropped collection has
+        self._settings.row()  # nothing is also what a dropped collection has
 
     def snapshot(self) -> Iterator[Document]:
         """Every document, in the order of iteration, as it is when the first is asked for.
 
         What is written or expires meanwhile does not show. Until the last was read the file cannot shrink.
         """
-        self._settings()
+        self._settings.row()
         yield from self._walk.snapshot()
 
     def newest(
@@ -226,7 +182,7 @@ class Collection:
         within = None if expiring_within is None else round(expiring_within * 1000)
         found = newest(self._engine, self._id, limit, asked, within)
         if not found:
-            self._settings()  # nothing is also what a dropped collection has
+            self._settings.row()  # nothing is also what a dropped collection has
         return found
 
     # --- queries ----------------------------------------------------------------------------------------------------
@@ -325,7 +281,7 @@ class Collection:
             self._statements.create, lambda now, ts: (*encoded.values(ts, etag), self._id, now)
         )
         if not changed:
-            self._settings()
+            self._settings.row()
             raise DocumentExists(f"there is a document {encoded.id!r} in {self.name!r} already")
         return self._stored(stored, encoded, ts, etag)
 
@@ -344,7 +300,7 @@ class Collection:
         else:
             changed, ts = self._replace(encoded, etag, if_match)
         if not changed:
-            self._settings()
+            self._settings.row()
             raise self._precondition_failed(encoded.id, if_match)
         return self._stored(stored, encoded, ts, etag)
 
@@ -467,7 +423,7 @@ class Collection:
             raise self._precondition_failed(id, if_match)
 
     def _refuse_in_bulk(self, encoded: Encoded) -> NoReturn:
-        self._settings()
+        self._settings.row()
         raise DocumentExists(f"there is a document {encoded.id!r} in {self.name!r} already")
 
     def _not_found(self, id: str, partition: Any) -> DocumentNotFound:
@@ -483,4 +439,4 @@ class Collection:
         )
 
     def _raise_dropped(self) -> NoReturn:
-        raise CollectionNotFound(f"the collection {self.name!r} was dropped")
+        raise dropped(self.name)

@@ -30,6 +30,11 @@ class CollectionNotFound(TtlStoreError, LookupError):
     """There is no collection of this name, or it was dropped."""
 
 
+def dropped(collection: str) -> CollectionNotFound:
+    """What is raised for a collection that was there."""
+    return CollectionNotFound(f"the collection {collection!r} was dropped")
+
+
 class DocumentExists(TtlStoreError, ValueError):
     """A live document with this id (and partition) is there already."""
 

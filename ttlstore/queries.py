@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 from ttlstore.document import Document, decode, encode_partition
 from ttlstore.engine import Engine, Row, Settings, SettingsChanged
 from ttlstore.engine.json import IndexGone, Json, Path, Rank
-from ttlstore.errors import CollectionNotFound, QueryError
+from ttlstore.errors import QueryError, dropped
 from ttlstore.indexes import named
 from ttlstore.indexing import IndexingPolicy
 from ttlstore.query.conditions import ALWAYS, NEVER, Compare, InPartition, Kind, Operand, Test, kind_of
@@ -116,7 +116,7 @@ class Queries:
     def _settings(self, *, anew: bool = False) -> Settings:
         settings = self._engine.settings(self._collection, anew=anew)
         if settings is None:
-            raise CollectionNotFound(f"the collection {self._name!r} was dropped")
+            raise dropped(self._name)
         return settings
 
     def _statement(self, asked: Asked, settings: Settings, *, sure: bool = False) -> Statement:

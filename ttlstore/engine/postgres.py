@@ -19,12 +19,13 @@ from ttlstore.engine.postgres_address import Address
 from ttlstore.engine.postgres_bulk import Sending, send
 from ttlstore.engine.postgres_clock import ServerClock
 from ttlstore.engine.postgres_connections import LOCKS, Connection, Connections
-from ttlstore.engine.postgres_errors import RETRIED, is_busy, translated
+from ttlstore.engine.postgres_errors import RETRIED, is_busy
 from ttlstore.engine.postgres_few import FoundFew, few_at_once
 from ttlstore.engine.postgres_identity import IDENTITY, Identity
 from ttlstore.engine.postgres_indexes import ALL_INDEXES, BEING_MADE, IndexMaker
 from ttlstore.engine.postgres_json import PostgresJson
-from ttlstore.engine.postgres_rights import cannot_migrate, is_there
+from ttlstore.engine.postgres_migrating import migrating
+from ttlstore.engine.postgres_rights import is_there
 from ttlstore.engine.postgres_settings import SeenSettings, compared, comparing
 from ttlstore.engine.postgres_sql import first_soon, limited, statements
 from ttlstore.engine.postgres_transactions import PostgresTransactions
@@ -38,7 +39,6 @@ json = PostgresJson()
 FEW_ROWS = 200  # that come at once
 STREAMED_ROWS = 500 if psycopg.capabilities.has_stream_chunked() else 1  # of more, held at a time
 HOUSEKEEPING_LOCK_MILLISECONDS = 20  # that the vacuum waits for a change of settings before it tries again later
-MIGRATION_PATIENCE = "60s"  # whatever an application's patience with a write: another may be migrating
 COPIED_ROWS = 50  # from so many on it pays to try COPY first, though it may be in vain
 BARRED = (psycopg.errors.UniqueViolation, *RETRIED)  # what ends a COPY that another statement may do in its stead
 _PLACE = itemgetter(0)  # of a row
@@ -310,28 +310,8 @@ class PostgresEngine(PostgresTransactions):
         row = self.one(_literal("SELECT version_num FROM alembic_version"))
         return None if row is None else str(row[0])
 
-    @contextmanager
-    def migrating(self) -> Iterator[sqlalchemy.Connection]:
-        schema = self._address.schema
-        raw = self._connections.connect(unlimited=True)
-        raw.autocommit = False
-        engine = sqlalchemy.create_engine("postgresql+psycopg://", creator=lambda: raw, poolclass=sqlalchemy.StaticPool)
-        try:
-            with engine.begin() as connection:
-                connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{MIGRATION_PATIENCE}'")
-                connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s::int, hashtext(%s))", (LOCKS, schema))
-                there = connection.exec_driver_sql("SELECT to_regnamespace(%s) IS NOT NULL", (schema,)).scalar()
-                if not there:  # not IF NOT EXISTS, which asks for a permission that nobody needs to use a schema
-                    connection.exec_driver_sql(f'CREATE SCHEMA "{schema}"')
-                yield connection
-        except sqlalchemy.exc.DBAPIError as error:
-            if isinstance(error.orig, psycopg.errors.InsufficientPrivilege):
-                raise cannot_migrate(error.orig, self._address) from error
-            if isinstance(error.orig, psycopg.Error):
-                raise translated(error.orig, self.name, self._busy_timeout, lost=raw.broken) from error
-            raise
-        finally:
-            raw.close()
+    def migrating(self) -> AbstractContextManager[sqlalchemy.Connection]:
+        return migrating(self._connections.connect(unlimited=True), self._address, self._busy_timeout)
 
     # --- the whole store --------------------------------------------------------------------------------------------
 
