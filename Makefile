@@ -40,6 +40,10 @@ soak: $(READY) ## everything that can go wrong, for MINUTES=5; writes docs/relia
 docs: $(READY) ## record what the commands in the docs print
 	$(BIN)/python -m tests.cli.tour
 
+.PHONY: grammar
+grammar: $(READY) ## after a change of grammar.lark: what the parser goes by
+	$(BIN)/python -m ttlstore.query.from_lark
+
 $(VENV)/.bench: $(READY)
 	$(BIN)/pip install --quiet --group bench
 	touch $@

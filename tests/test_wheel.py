@@ -45,12 +45,14 @@ def test_an_installed_wheel_makes_and_migrates_a_store(wheel: Path, tmp_path: Pa
     # What it depends on is lent by the environment of the tests: nothing is downloaded.
     (packages / "lent.pth").write_text(sysconfig.get_path("purelib"))
     code = (
+        "import sys\n"
         "import ttlstore, ttlstore.migrate\n"
         "with ttlstore.open('app.db') as store:\n"
         "    store.create_collection('c', default_ttl=60).create({'id': 'a'})\n"
         "with ttlstore.open('app.db', migrate=False) as store:\n"
         "    assert store.collection('c').read('a') and store.check() == []\n"
         "    assert list(store.collection('c').query('SELECT VALUE c.id FROM c')) == ['a']\n"
+        "assert 'lark' not in sys.modules, 'only those who change the language need it'\n"
         "print(ttlstore.__file__, ttlstore.migrate._location())\n"
     )
     package, migrations = run(python, "-c", code, cwd=tmp_path).split()

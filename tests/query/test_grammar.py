@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from lark import Lark, Token
 
 from tests.query import generating
-from ttlstore.query import grammar
+from ttlstore.query import from_lark, grammar
 from ttlstore.query.parser import parse
 from ttlstore.query.syntax import Query
 from ttlstore.query.tree import TreeBuilder
@@ -28,8 +28,8 @@ def as_ours(child: Any) -> Any:
 
 @cache
 def lark() -> Lark:
-    text = grammar.SOURCE.read_text(encoding="utf-8")
-    return Lark(text, parser="lalr", start=list(grammar.STARTS), transformer=AsLarkCallsIt())
+    text = from_lark.SOURCE.read_text(encoding="utf-8")
+    return Lark(text, parser="lalr", start=list(from_lark.STARTS), transformer=AsLarkCallsIt())
 
 
 def with_places(node: Any) -> Any:
@@ -61,3 +61,9 @@ def test_the_parser_builds_what_larks_own_parser_builds(text: str) -> None:
 def test_every_rule_has_its_method_in_the_builder_and_every_method_its_rule() -> None:
     methods = {name for name in vars(TreeBuilder) if not name.startswith("_")}
     assert {rule.name for rule in grammar.read().rules if rule.name is not None} == methods
+
+
+def test_the_table_is_that_of_the_grammar() -> None:
+    made = from_lark.as_json(from_lark.worked_out())
+    assert made == grammar.TABLE.read_bytes(), "grammar.lark was changed, or Lark was: run `make grammar`"
+    assert grammar.read() == from_lark.worked_out()
