@@ -111,6 +111,8 @@ def test_another_target_is_refused(target: Any, tmp_path: Path, monkeypatch: pyt
         {"busy_timeout": "5"},
         {"busy_timeout": True},
         {"vacuum": "yes"},
+        {"migrate": "no"},
+        {"read_only": "yes"},
         {"clock": datetime.now},
         {"clock": lambda: math.nan},
         {"clock": lambda: math.inf},

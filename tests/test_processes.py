@@ -13,6 +13,7 @@ from typing import IO, Any
 import pytest
 
 import ttlstore
+from tests.files import open_files
 from ttlstore import Store, StoreBusy
 from ttlstore.testing import FakeClock
 
@@ -177,6 +178,20 @@ def test_a_writer_waits_for_another_process_and_then_gives_up(path: Path) -> Non
                 assert patient.collection("c").create({"id": "c"})
                 assert other.answer() == "False"
             assert [document["id"] for document in collection] == ["a", "b", "c"]
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="files that are open are counted in /proc")
+def test_a_store_that_another_process_keeps_from_being_opened_is_not_left_half_open(path: Path) -> None:
+    ttlstore.open(path).close()
+    # Not in the mode that stores are in, so that it is the last step of opening it that is in vain.
+    by_hand = (
+        "import sqlite3; db = sqlite3.connect(path, isolation_level=None); db.execute('PRAGMA journal_mode=DELETE')"
+    )
+    with program(path, by_hand) as other:
+        assert other.tell("db.execute('BEGIN IMMEDIATE').rowcount") == "-1"
+        with pytest.raises(StoreBusy) as refused:
+            ttlstore.open(path, busy_timeout=0)
+        assert open_files(path) == 0, f"though the traceback of {refused.value!r} knows all that was made"
 
 
 def test_what_was_written_survives_a_process_that_is_killed(path: Path) -> None:

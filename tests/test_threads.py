@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import ttlstore
+from tests.files import open_files
 from tests.kinds import on_sqlite
 from ttlstore import (
     Collection,
@@ -190,16 +191,6 @@ def test_a_touch_that_waited_does_not_revive_what_expired_meanwhile(
 
 
 # --- threads that end, and stores that are closed ---------------------------------------------------------------------
-
-
-def open_files(path: Path) -> int:
-    links = []
-    for number in os.listdir("/proc/self/fd"):
-        try:
-            links.append(os.readlink(f"/proc/self/fd/{number}"))
-        except OSError:
-            continue
-    return sum(link.startswith(str(path)) for link in links)
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="files that are open are counted in /proc")

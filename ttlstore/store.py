@@ -70,6 +70,9 @@ def open(
     check_clock(clock)
     if vacuum not in (True, False) and not isinstance(vacuum, VacuumPolicy):
         raise ValueError(f"vacuum must be True, False or a VacuumPolicy, got {shown(vacuum)}")
+    for name, value in (("migrate", migrate), ("read_only", read_only)):
+        if value not in (True, False):
+            raise ValueError(f"{name} must be True or False, got {shown(value)}")
     if read_only:
         migrate = vacuum = False
     engine = engines.connect(
@@ -82,11 +85,11 @@ def open(
                 "read_only=True"
             )
         migrations.ensure_schema(engine, migrate=migrate)
+        # A clock of the caller's own may jump as it likes.
+        return Store(engine, vacuum, ClockGuard(engine.clock) if clock is time.time else None)
     except BaseException:
         engine.close()
         raise
-    # A clock of the caller's own may jump as it likes.
-    return Store(engine, vacuum, ClockGuard(engine.clock) if clock is time.time else None)
 
 
 class Store:

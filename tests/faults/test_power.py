@@ -4,6 +4,7 @@ import random
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +60,10 @@ def outages(record: Record, trial: Trial) -> Iterator[Outage]:
 
 def sound(path: Path, now: float) -> Store:
     """The store, opened when there is power again, and found undamaged."""
-    store = ttlstore.open(path, clock=FakeClock(now), vacuum=False, durability="normal")
-    assert store.check() == []
+    with ExitStack() as closing:
+        store = closing.enter_context(ttlstore.open(path, clock=FakeClock(now), vacuum=False, durability="normal"))
+        assert store.check() == []
+        closing.pop_all()
     return store
 
 

@@ -92,10 +92,14 @@ class SqliteEngine(SqliteTransactions):
             if self._path is not None and not sqlite_connections.is_open(self._path):
                 inspect_file(self._path, create=create)
             self._connections = Connections(self.name, self._path, durability, self._patience, read_only=read_only)
-            if read_only:
-                self._connections.mine()
-            else:
-                self._set_up("rwc" if create else "rw")
+            try:
+                if read_only:
+                    self._connections.mine()
+                else:
+                    self._set_up("rwc" if create else "rw")
+            except BaseException:
+                self._connections.close()
+                raise
 
     def is_same(self, other: Engine) -> bool:
         if not isinstance(other, SqliteEngine) or self._path is None or other._path is None:

@@ -255,7 +255,7 @@ class Connections:
         try:
             # Patiently: even these look into the file, and another process that closes it locks it for a moment.
             self._patience.run(lambda: self._configure(raw))
-        except TtlStoreError:
+        except BaseException:
             raw.close()
             raise
         if self._path is not None:
