@@ -118,6 +118,12 @@ def test_a_url_that_cannot_be_read_is_refused_without_being_repeated(url: Any) -
     assert not re.search("hun|ter2", everything_told_by(refused.value))
 
 
+@pytest.mark.parametrize(("option", "meant"), [("sslmod=require", "sslmode"), ("shema=x&sslmode=disable", "schema")])
+def test_an_option_that_is_misspelled_is_put_right(option: str, meant: str) -> None:
+    with pytest.raises(CannotOpen, match=rf"\(is {meant} meant\?\)"):
+        ttlstore.open(f"postgresql://me:hunter2@host/db?{option}")
+
+
 def everything_told_by(error: BaseException | None) -> str:
     """With the errors that led to it, even those that a traceback leaves out."""
     told = []

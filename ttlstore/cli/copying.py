@@ -65,8 +65,10 @@ def _copy(db: str, target: str) -> int:
         again = "start it again, and it goes on from there"
         raise interrupted(f"{counted(done, 'document')} in the target; {again}") from None
     click.echo(
-        f"copied {counted(copied.documents, 'document')} in {counted(copied.collections, 'collection')}, "
-        f"{copied.written:,} of them new or changed"
+        f"copied {copied.written:,} of {counted(copied.documents, 'document')} in "
+        f"{counted(copied.collections, 'collection')}; the target has the others"
+        if copied.written < copied.documents
+        else f"copied {counted(copied.documents, 'document')} in {counted(copied.collections, 'collection')}"
     )
     return copied.surplus
 

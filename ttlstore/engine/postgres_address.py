@@ -1,11 +1,13 @@
 """Where a PostgreSQL store is, by its URL."""
 
 import re
+from difflib import get_close_matches
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlencode
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import Conninfo
 
 from ttlstore.errors import CannotOpen, shown
 
@@ -46,7 +48,7 @@ class Address(NamedTuple):
         if found is None or misread or not re.fullmatch("[0-9,]*", found.get("port", "")):
             raise CannotOpen(
                 "the URL cannot be read; it should look like postgresql://user:password@host:5432/database, the port a "
-                f"number, with options that libpq knows behind a ? if any; {_ENCODED}{_HOW}"
+                f"number, with options that libpq knows behind a ? if any{_meant(options)}; {_ENCODED}{_HOW}"
             )
         schema = _schema(schema)
         return cls(conninfo, schema, _name(found, schema), found.get("password"))
@@ -60,6 +62,14 @@ def _check_ats(after_scheme: str) -> None:
     authority = re.split("[/?]", after_scheme, maxsplit=1)[0]
     if after_scheme.count("@") > ("@" in authority):
         raise CannotOpen(f"the only @ in a URL is the one before the host: {_ENCODED}{_HOW}")
+
+
+def _meant(options: list[str]) -> str:
+    """Names of options that are like those that libpq does not know, which are not repeated: they may be no names."""
+    known = ["schema", *(option.keyword.decode() for option in Conninfo.get_defaults())]
+    unknown = [name for name, _, _ in (option.partition("=") for option in options) if name not in known]
+    meant = [like for name in unknown for like in get_close_matches(name, known, n=1)]
+    return f" (is {' and '.join(meant)} meant?)" if meant else ""
 
 
 def _schema(given: str) -> str:
