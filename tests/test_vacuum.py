@@ -294,6 +294,24 @@ def test_the_file_gives_the_space_back(file_store: Store, path: Path, clock: Fak
     assert path.stat().st_size == stats.file_bytes < 2 * empty
 
 
+def test_leaves_the_space_to_the_next_one_while_others_keep_the_lock(
+    file_store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ttlstore.vacuum.HELD_SECONDS", 0.1)
+    sessions = file_store.create_collection("sessions")
+    sessions.create_many({"id": f"{number}", "text": "x" * 500} for number in range(1000))
+    full = file_store.stats().file_bytes
+    for number in range(1000):
+        sessions.delete(f"{number}")
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        report = file_store.vacuum()
+        assert (report.pages_returned, report.finished) == (0, False)
+    report = file_store.vacuum()
+    assert (report.pages_returned > 0, report.finished) == (True, True)
+    assert file_store.stats().file_bytes < full / 2
+
+
 def test_a_file_that_cannot_shrink_is_left_as_it_is(path: Path, clock: FakeClock) -> None:
     with ttlstore.open(path, clock=clock, vacuum=False) as store:
         store.create_collection("sessions", default_ttl=10)
