@@ -11,7 +11,6 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from queue import Empty
 from time import monotonic
 
 import psycopg
@@ -22,7 +21,7 @@ from ttlstore import forks
 from ttlstore.engine import Durability, postgres_values
 from ttlstore.engine.postgres_address import Address
 from ttlstore.engine.postgres_errors import cannot_connect
-from ttlstore.engine.postgres_slots import Slot, slots
+from ttlstore.engine.postgres_slots import Slot, Slots
 from ttlstore.errors import CannotOpen, StoreBusy, StoreClosed, StoreFailed
 
 MAX_CONNECTIONS = 16  # of one open store: a server allows a hundred, unless it is told otherwise
@@ -74,7 +73,8 @@ class Connection:
         self._said = _poll(raw.pgconn.socket, to_write=False)
 
     def __del__(self) -> None:
-        self.raw.close()  # if it was lost, by an exception that a signal's handler raised
+        with suppress(AttributeError):  # it was not even there yet
+            self.raw.close()  # if it was lost, by an exception that a signal's handler raised
 
     def in_order(self) -> bool:
         """Whether another can use it: nothing is under way."""
@@ -155,8 +155,8 @@ class Connections:
     def _start(self) -> None:
         self._local = threading.local()
         self._free: list[Connection] = []  # the last one given back is taken first: it is the warmest
-        self._slots = slots(MAX_CONNECTIONS)
-        self._spare = slots(MAX_CONNECTIONS // 2)
+        self._slots = Slots(MAX_CONNECTIONS)
+        self._spare = Slots(MAX_CONNECTIONS // 2)
         self._all: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._pinned: set[Connection] = set()
         self._unhurried: set[Connection] = set()
@@ -172,14 +172,13 @@ class Connections:
     def take(self) -> Connection:
         """One for this thread alone, until it gives it back. Raises StoreBusy, StoreClosed or CannotOpen."""
         self.require_usable()
-        try:
-            slot = self._slots.get(timeout=self._busy_timeout)
-        except Empty:
+        slot = self._slots.take(self._busy_timeout)
+        if slot is None:
             raise StoreBusy(
                 f"all {MAX_CONNECTIONS} connections to {self._address.name} were in use for {self._busy_timeout:g} s "
                 "(busy_timeout), by transactions, or by iterators that were begun and neither finished nor closed; "
                 "nothing was written"
-            ) from None
+            )
         try:
             while self._free:
                 try:
@@ -193,7 +192,7 @@ class Connections:
                 connection = Connection(self.connect())
                 self._all.add(connection)
         except BaseException:
-            self._slots.put(slot)  # at once: the exception may be kept, and what it came past with it
+            self._slots.give(slot)  # at once: the exception may be kept, and what it came past with it
             raise
         connection.slot = slot
         return connection
@@ -208,7 +207,7 @@ class Connections:
         else:
             self._discard(connection)
         if slot is not None:
-            self._slots.put(slot)
+            self._slots.give(slot)
 
     def _discard(self, connection: Connection) -> None:
         self._all.discard(connection)
@@ -237,15 +236,12 @@ class Connections:
         Half of them are for threads that keep none: if all kept one and waited for another, nobody would get any.
         """
         spare = self._spare
+        slot = spare.take()
         try:
-            slot = spare.get_nowait()
-        except Empty:
-            yield False
-            return
-        try:
-            yield True
+            yield slot is not None
         finally:
-            spare.put(slot)
+            if slot is not None:
+                spare.give(slot)
 
     @contextmanager
     def unhurried(self, connection: Connection) -> Iterator[None]:
@@ -330,8 +326,8 @@ class Connections:
         self._closed = True
         until = monotonic() + self._busy_timeout
         for _ in range(MAX_CONNECTIONS - len(self._pinned | self._unhurried)):
-            with suppress(Empty):
-                self._closed_slots.append(self._slots.get(timeout=max(until - monotonic(), 0)))
+            if slot := self._slots.take(max(until - monotonic(), 0)):
+                self._closed_slots.append(slot)
         while self._free:
             self._discard(self._free.pop())
 
