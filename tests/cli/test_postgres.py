@@ -82,6 +82,39 @@ def test_no_command_repeats_the_password_of_a_url_in_the_wrong_place(db: str, ru
         assert not re.search("hun|ter2", with_traceback.output), with_traceback.output
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me@localhost:1/db?sslpassword=hunter2",
+        "postgresql://me:hun ter2@localhost:1/db",
+        "postgresql://me:hun'ter2@localhost:1/db",
+        'postgresql://me:hun"ter2@localhost:1/db',
+        "postgresql://me:hun'\"ter2@localhost:1/db",
+        f"postgresql://me:hun {'x' * 100} ter2@localhost:1/db",
+        "postgresql://me:hunter2",
+        "POSTGRES://me:hunter2",
+        "host=localhost password = 'hun ter2'",
+        r"host=localhost password='hun\'ter2'",
+        r"host=localhost password=hun\ ter2",
+        "PGPASSWORD=hunter2",
+        "--postgresql://me:hunter2@localhost:1/db",
+    ],
+)
+def test_a_password_is_not_repeated_whatever_it_holds(url: str, db: str) -> None:
+    for command in ((url,), ("info", url), ("put", db, "carts", url), ("ls", db, "carts", "--limit", url)):
+        for options in ((), ("--debug",)):
+            refused = CliRunner().invoke(cli, (*options, *command))
+            assert refused.exit_code in (1, 2), command
+            assert "Error: " in refused.stderr
+            assert not re.search("hun|ter2", refused.output), refused.output
+
+
+def test_what_is_no_password_is_repeated(db: str) -> None:
+    for url in ("postgresql://me@localhost:1/db", "postgresql://a:1,b:2/db", "postgresql://[::1]:1/db"):
+        assert f"{url} cannot be read" in CliRunner().invoke(cli, ("put", db, "carts", url)).stderr
+    assert "user:password@host" in CliRunner().invoke(cli, ("info", "postgresql://me@host/db?x=1")).stderr
+
+
 @pytest.mark.parametrize("command", ["add", "remove"])
 def test_others_write_while_a_command_makes_or_removes_an_index(
     db: str, run: Run, postgres: Server, command: str

@@ -51,6 +51,7 @@ COMMANDS = {
         "completion": "completion",
     },
 }
+_TYPED = "ttlstore.typed"  # the words of the command line, among what a context knows
 _MODULES = {name: module for family in COMMANDS.values() for name, module in family.items()}
 
 
@@ -80,6 +81,13 @@ class Cli(click.Group):
                     ]
                 )
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_TYPED] = tuple(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.ClickException as error:
+            raise _without_passwords(error, ctx) from None
+
     def invoke(self, ctx: click.Context) -> object:
         try:
             result = super().invoke(ctx)
@@ -94,16 +102,20 @@ class Cli(click.Group):
             ctx.exit(INTERRUPTED)
         except (TtlStoreError, click.ClickException, OSError) as error:
             if ctx.params["debug"]:
-                click.echo(without_passwords(traceback.format_exc()), err=True, nl=False)
+                click.echo(without_passwords(traceback.format_exc(), ctx.meta[_TYPED]), err=True, nl=False)
             if isinstance(error, click.ClickException):
-                for name, value in vars(error).items():
-                    if isinstance(value, str):
-                        setattr(error, name, without_passwords(value))
-                raise
+                raise _without_passwords(error, ctx) from None
             if not isinstance(error, TtlStoreError):
                 _drop_output()  # a full disk, as a rule
-            raise click.ClickException(without_passwords(message(error))) from error
+            raise _without_passwords(click.ClickException(message(error)), ctx) from error
         return result
+
+
+def _without_passwords(error: click.ClickException, ctx: click.Context) -> click.ClickException:
+    for name, value in vars(error).items():
+        if isinstance(value, str):
+            setattr(error, name, without_passwords(value, ctx.meta[_TYPED]))
+    return error
 
 
 def _drop_output() -> None:

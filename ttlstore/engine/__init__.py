@@ -22,7 +22,7 @@ Durability = Literal["full", "normal"]
 Progress = Callable[[int, int], None]
 
 # With a slip that makes it a path, to be repeated; or as libpq takes it that is no URL.
-_LIKE_A_SERVER = re.compile(r"""[\s"']*postgres(ql)?(\+\w+)?(:|//)|(.*\s)?(password|dbname)\s*=""")
+_LIKE_A_SERVER = re.compile(r"""[\s"']*postgres(ql)?(\+\w+)?(:|//)|(.*\s)?(\w*password|dbname)\s*=""", re.IGNORECASE)
 
 
 class Space(NamedTuple):
