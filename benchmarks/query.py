@@ -17,7 +17,7 @@ import orjson
 import ttlstore
 from benchmarks.documents import document
 from benchmarks.measure import Bar, Comparison, Promise, compare
-from ttlstore.engine.sqlite_connections import CACHE_KIB
+from ttlstore.engine.sqlite.connections import CACHE_KIB
 from ttlstore.unset import UNSET
 
 DOCUMENTS = 100_000  # for a daily run; a million takes some minutes

@@ -15,7 +15,7 @@ import pytest
 import ttlstore
 from ttlstore import Store, VacuumPolicy, forks
 from ttlstore.background import BackgroundVacuum
-from ttlstore.engine.turn import turn
+from ttlstore.engine.sqlite.turn import turn
 from ttlstore.testing import FakeClock
 from ttlstore.vacuum import Due
 
@@ -259,7 +259,7 @@ def test_while_another_process_has_the_turn_it_waits_and_takes_over_after(path: 
         store.create_collection("sessions", default_ttl=60).create({"id": "a"})
     script = """if True:
         import sys
-        from ttlstore.engine.turn import turn
+        from ttlstore.engine.sqlite.turn import turn
         with turn(sys.argv[1] + "-vacuum") as ours:
             print(ours, flush=True)
             sys.stdin.read()

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, and_, bindparam, select
 
 import ttlstore
 from ttlstore import Collection, IndexingPolicy, Store
-from ttlstore.engine.sqlite import prepare
+from ttlstore.engine.sqlite.engine import prepare
 from ttlstore.schema import collections, documents, due_ranges
 from ttlstore.statements import Prepared
 from ttlstore.testing import FakeClock

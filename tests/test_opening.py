@@ -15,7 +15,7 @@ import pytest
 import ttlstore
 from tests.files import database, everything_in
 from ttlstore import CannotOpen, SchemaOutdated, SchemaTooNew, Store, StoreFailed
-from ttlstore.engine.sqlite_file import APPLICATION_ID
+from ttlstore.engine.sqlite.file import APPLICATION_ID
 from ttlstore.schema import HEAD
 from ttlstore.testing import FakeClock
 

@@ -25,8 +25,8 @@ from ttlstore import (
     StoreReadOnly,
     TtlStoreError,
 )
-from ttlstore.engine import postgres_connections
-from ttlstore.engine.postgres_connections import MAX_CONNECTIONS
+from ttlstore.engine.postgres import connections
+from ttlstore.engine.postgres.connections import MAX_CONNECTIONS
 from ttlstore.testing import FakeClock
 
 LONG_AGO = 1000  # milliseconds
@@ -301,7 +301,7 @@ def test_a_connection_that_is_lost_inside_a_savepoint_that_is_undone_is_told_at_
 
 
 def test_threads_share_a_few_connections_and_wait_for_one(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres_connections, "MAX_CONNECTIONS", 2)
+    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 2)
     with ttlstore.open(postgres_url, vacuum=False, busy_timeout=1.0) as store:
         collection = store.create_collection("c")
         with ThreadPoolExecutor(8) as pool:
@@ -329,7 +329,7 @@ def test_threads_share_a_few_connections_and_wait_for_one(postgres_url: str, mon
 def test_iterators_that_are_not_finished_keep_their_connections(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres_connections, "MAX_CONNECTIONS", 2)
+    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 2)
     with ttlstore.open(postgres_url, vacuum=False, busy_timeout=0.1) as store:
         collection = store.create_collection("c")
         collection.create_many({"id": str(number)} for number in range(1000))

@@ -16,8 +16,8 @@ from tests.postgres import Server, end_connections, moments_later, waiting, wait
 from ttlstore import Collection, CollectionNotFound, ConnectionLost, DocumentExists, Store, StoreBusy
 from ttlstore.batches import BATCH_ROWS
 from ttlstore.document import Encoded
-from ttlstore.engine import postgres_bulk, postgres_clock, postgres_connections
-from ttlstore.engine.postgres import COPIED_ROWS, PostgresEngine
+from ttlstore.engine.postgres import bulk, clock, connections
+from ttlstore.engine.postgres.engine import COPIED_ROWS, PostgresEngine
 
 PATIENCE_SECONDS = 20.0  # for a machine that is busy with other things
 
@@ -79,7 +79,7 @@ def test_a_call_that_is_interrupted_before_all_is_made_writes_nothing_of_the_bat
 ) -> None:
     sessions.count()
     before = connections_of(live)
-    monkeypatch.setattr(postgres_bulk, "_lines" if verb == "create_many" else "dump_texts", interrupted)
+    monkeypatch.setattr(bulk, "_lines" if verb == "create_many" else "dump_texts", interrupted)
     with pytest.raises(KeyboardInterrupt):
         getattr(sessions, verb)({"id": str(number)} for number in range(COPIED_ROWS))
     assert sessions.count() == 0
@@ -93,7 +93,7 @@ def test_a_call_that_is_interrupted_before_all_is_sent_writes_the_batch_or_nothi
     documents = [{"id": str(number), "text": "x" * 4000} for number in range(BATCH_ROWS)]  # more than a socket takes
     sessions.count()
     before = connections_of(live)
-    await_server = postgres_connections.Connection.await_server
+    await_server = connections.Connection.await_server
     interrupts = iter([KeyboardInterrupt()])
 
     def awaiting(self: Any, seconds: float | None = None, *, to_write: bool = False) -> bool:
@@ -102,7 +102,7 @@ def test_a_call_that_is_interrupted_before_all_is_sent_writes_the_batch_or_nothi
                 raise interrupt
         return await_server(self, seconds, to_write=to_write)
 
-    monkeypatch.setattr(postgres_connections.Connection, "await_server", awaiting)
+    monkeypatch.setattr(connections.Connection, "await_server", awaiting)
     with pytest.raises(KeyboardInterrupt):
         getattr(sessions, verb)(documents)
     assert sessions.count() in (0, BATCH_ROWS)
@@ -112,7 +112,7 @@ def test_a_call_that_is_interrupted_before_all_is_sent_writes_the_batch_or_nothi
 def test_a_transaction_survives_a_copy_that_is_interrupted_inside_it(
     live: Store, sessions: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres_bulk, "_lines", interrupted)
+    monkeypatch.setattr(bulk, "_lines", interrupted)
     with live.transaction():
         sessions.create({"id": "before"})
         with pytest.raises(KeyboardInterrupt):
@@ -237,11 +237,11 @@ def test_a_child_that_is_forked_while_a_batch_is_under_way_leaves_it_to_its_pare
 
 
 @both
-@pytest.mark.parametrize("connections", [1, 4])
+@pytest.mark.parametrize("most", [1, 4])
 def test_bulk_writes_that_read_go_on_however_few_connections_there_are(
-    postgres_url: str, verb: str, connections: int, monkeypatch: pytest.MonkeyPatch
+    postgres_url: str, verb: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres_connections, "MAX_CONNECTIONS", connections)
+    monkeypatch.setattr(connections, "MAX_CONNECTIONS", most)
     everyone = threading.Barrier(4)
     with ttlstore.open(postgres_url, vacuum=False, busy_timeout=PATIENCE_SECONDS) as store:
         collection = store.create_collection("c")
@@ -292,7 +292,7 @@ def test_any_text_is_sent_as_it_is(sessions: Collection, verb: str) -> None:
 def test_a_bulk_write_that_met_a_deadlock_is_made_again(
     sessions: Collection, by_hand: psycopg.Connection, postgres: Server, times: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres_clock, "TRUSTED_SECONDS", 0.0)  # the time is asked for amid the write
+    monkeypatch.setattr(clock, "TRUSTED_SECONDS", 0.0)  # the time is asked for amid the write
     if times == "twice":  # begin where the first deadlock leads to
         monkeypatch.setattr(PostgresEngine, "_at_once", lambda *_: None)
     sessions.create_many([{"id": "a"}, {"id": "b"}])

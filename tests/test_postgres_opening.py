@@ -13,9 +13,9 @@ import pytest
 import ttlstore
 from tests.postgres import Server
 from ttlstore import CannotOpen, IndexingPolicy, NotSupported, SchemaOutdated, StoreFailed, migrate
-from ttlstore.engine import postgres_connections
-from ttlstore.engine.postgres_address import Address
-from ttlstore.engine.postgres_errors import cannot_connect
+from ttlstore.engine.postgres import connections
+from ttlstore.engine.postgres.address import Address
+from ttlstore.engine.postgres.errors import cannot_connect
 from ttlstore.statements import Prepared
 
 SECRET = "hunter2/&%3a"
@@ -239,7 +239,7 @@ def test_how_long_to_wait_for_a_silent_server_can_be_said_in_the_url_and_the_env
 
 
 def test_an_old_server_is_refused_by_its_version(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres_connections, "OLDEST_POSTGRES", 99)
+    monkeypatch.setattr(connections, "OLDEST_POSTGRES", 99)
     with pytest.raises(CannotOpen, match="needs PostgreSQL 99 or later"):
         ttlstore.open(postgres_url)
 
@@ -257,7 +257,7 @@ def test_a_pool_is_refused_if_it_changes_connections_between_transactions(
 ) -> None:
     """By the processes of the server that the first connection, another in a transaction, and the first again see."""
     seen = iter(processes)
-    monkeypatch.setattr(postgres_connections, "_process_of", lambda _: next(seen))
+    monkeypatch.setattr(connections, "_process_of", lambda _: next(seen))
     if refused:
         with pytest.raises(CannotOpen, match="pool_mode=session"):
             ttlstore.open(postgres_url)

@@ -7,7 +7,7 @@ import pytest
 
 import ttlstore
 from ttlstore import Collection, CollectionNotFound, IndexingPolicy, QueryError, Store
-from ttlstore.engine.postgres import PostgresEngine
+from ttlstore.engine.postgres.engine import PostgresEngine
 from ttlstore.testing import FakeClock
 
 BY_STATUS = "SELECT VALUE c.id FROM c WHERE c.status = 'paid' ORDER BY c.id"

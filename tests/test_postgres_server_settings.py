@@ -11,7 +11,7 @@ import pytest
 import ttlstore
 from tests.postgres import Server, waiting
 from ttlstore import IndexingPolicy, Store, StoreBusy, migrate
-from ttlstore.engine.postgres_connections import LOCKS
+from ttlstore.engine.postgres.connections import LOCKS
 from ttlstore.schema import HEAD
 from ttlstore.testing import FakeClock
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.test_background_vacuum import until
 from ttlstore import Store
-from ttlstore.engine.postgres_connections import MAX_CONNECTIONS
-from ttlstore.engine.postgres_slots import Slots
+from ttlstore.engine.postgres.connections import MAX_CONNECTIONS
+from ttlstore.engine.postgres.slots import Slots
 
 PATIENCE_SECONDS = 60
 

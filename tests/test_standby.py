@@ -13,7 +13,7 @@ import ttlstore
 from tests.postgres import cluster
 from ttlstore import CannotOpen, DocumentNotFound, StoreBusy, StoreReadOnly, VacuumPolicy
 from ttlstore.copying import copy
-from ttlstore.engine.postgres import FEW_ROWS, STREAMED_ROWS
+from ttlstore.engine.postgres.engine import FEW_ROWS, STREAMED_ROWS
 from ttlstore.testing import FakeClock
 
 PATIENCE_SECONDS = 60.0

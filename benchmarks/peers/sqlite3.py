@@ -12,8 +12,8 @@ import orjson
 import ttlstore
 from benchmarks.peers import TTL_SECONDS, Document, Durability, Peer, bytes_below
 from ttlstore.document import checksum_of
-from ttlstore.engine.sqlite import _statements
-from ttlstore.engine.sqlite_connections import CACHE_KIB, CHECKPOINT_PAGES
+from ttlstore.engine.sqlite.connections import CACHE_KIB, CHECKPOINT_PAGES
+from ttlstore.engine.sqlite.engine import _statements
 
 READ, UPSERT, EVERYTHING, COUNT = (getattr(_statements(), name) for name in ("read", "upsert", "all_in_order", "count"))
 BATCH_ROWS = 1000  # as in the store's bulk writes

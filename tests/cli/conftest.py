@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 import ttlstore
 from tests.postgres import Server
 from ttlstore.cli import cli
-from ttlstore.engine.postgres_address import Address
+from ttlstore.engine.postgres.address import Address
 from ttlstore.testing import FakeClock
 
 Run = Callable[..., Result]

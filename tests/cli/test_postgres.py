@@ -14,8 +14,8 @@ from tests.cli.conftest import Run, named
 from tests.kinds import on_postgres
 from tests.postgres import Server, waiting
 from ttlstore.cli import cli
-from ttlstore.engine.postgres import PostgresEngine
-from ttlstore.engine.postgres_address import Address
+from ttlstore.engine.postgres.address import Address
+from ttlstore.engine.postgres.engine import PostgresEngine
 from ttlstore.testing import FakeClock
 
 pytestmark = on_postgres

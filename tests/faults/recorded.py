@@ -10,14 +10,15 @@ from tests.faults import works
 from tests.faults.recorder import Recorder
 from tests.faults.victim import Tell
 from ttlstore import vacuum
-from ttlstore.engine import Durability, sqlite_connections
+from ttlstore.engine import Durability
+from ttlstore.engine.sqlite import connections
 
 # As small as the works are: so that logs are folded in, begin anew and are cut off, and large transactions are written
 # before their end.
 SETTINGS = (
-    (sqlite_connections, "CHECKPOINT_PAGES", 50),
-    (sqlite_connections, "WAL_LIMIT_BYTES", 100_000),
-    (sqlite_connections, "CACHE_KIB", 200),
+    (connections, "CHECKPOINT_PAGES", 50),
+    (connections, "WAL_LIMIT_BYTES", 100_000),
+    (connections, "CACHE_KIB", 200),
     (vacuum, "CHECKPOINT_BATCHES", 3),
 )
 

@@ -20,8 +20,8 @@ from tests.faults.trial import Trial, promise
 from tests.faults.victim import Victim
 from tests.test_foreign_files import as_nobody
 from ttlstore import CannotOpen, Store, StoreFailed, StoreReadOnly, TtlStoreError
-from ttlstore.engine import sqlite_connections
-from ttlstore.engine.turn import turn
+from ttlstore.engine.sqlite import connections
+from ttlstore.engine.sqlite.turn import turn
 
 NOW = 1_700_000_000.0
 
@@ -29,7 +29,7 @@ NOW = 1_700_000_000.0
 @pytest.fixture(autouse=True)
 def looking_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not once a second: so that no test need wait."""
-    monkeypatch.setattr(sqlite_connections, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(connections, "LOOK_SECONDS", 0.0)
 
 
 @pytest.fixture

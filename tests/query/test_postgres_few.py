@@ -8,8 +8,8 @@ import pytest
 
 import ttlstore
 from ttlstore import Collection, IndexingPolicy, Store
-from ttlstore.engine.postgres import FEW_ROWS, PostgresEngine
-from ttlstore.engine.postgres_few import CACHED_STATEMENTS, FoundFew
+from ttlstore.engine.postgres.engine import FEW_ROWS, PostgresEngine
+from ttlstore.engine.postgres.few import CACHED_STATEMENTS, FoundFew
 
 pytestmark = pytest.mark.parametrize("kind", ["postgres"], indirect=True)
 

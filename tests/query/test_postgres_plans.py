@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ttlstore import Collection, IndexingPolicy, Store
-from ttlstore.engine.postgres import FEW_ROWS, PostgresEngine
-from ttlstore.engine.postgres_sql import first_soon
+from ttlstore.engine.postgres.engine import FEW_ROWS, PostgresEngine
+from ttlstore.engine.postgres.sql import first_soon
 from ttlstore.queries import EVERY_ROW
 from ttlstore.statements import Prepared
 from ttlstore.testing import FakeClock

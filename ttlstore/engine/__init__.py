@@ -251,11 +251,11 @@ def connect(
         return _postgres(path, clock, durability, busy_timeout, create=create, read_only=read_only)
     if "://" in path or _LIKE_A_SERVER.match(path):
         path = _path_in_url(path)
-    from ttlstore.engine import sqlite
+    from ttlstore.engine.sqlite.engine import SqliteEngine
 
     if path == ":memory:" and read_only:
         raise CannotOpen("a store in memory is new and empty: read_only=True needs one that is there")
-    return sqlite.SqliteEngine(
+    return SqliteEngine(
         None if path == ":memory:" else path, clock, durability, busy_timeout, create=create, read_only=read_only
     )
 
@@ -277,12 +277,12 @@ def _postgres(
     url: str, clock: Clock, durability: Durability, busy_timeout: float, *, create: bool, read_only: bool
 ) -> Engine:
     try:
-        from ttlstore.engine import postgres
+        from ttlstore.engine.postgres.engine import PostgresEngine
     except ImportError as error:
         raise CannotOpen(
             f"PostgreSQL needs psycopg, and it cannot be imported ({error}): pip install 'ttlstore[postgres]'"
         ) from None
-    return postgres.PostgresEngine(url, clock, durability, busy_timeout, create=create, read_only=read_only)
+    return PostgresEngine(url, clock, durability, busy_timeout, create=create, read_only=read_only)
 
 
 def _path_in_url(text: str) -> str:

@@ -12,8 +12,8 @@ from typing import Any, Self
 
 import psycopg
 
-from ttlstore.engine.postgres_connections import LOCKS
-from ttlstore.engine.postgres_errors import translated
+from ttlstore.engine.postgres.connections import LOCKS
+from ttlstore.engine.postgres.errors import translated
 from ttlstore.errors import StoreBusy
 from ttlstore.schema import collections, documents
 from ttlstore.statements import Prepared

@@ -13,15 +13,16 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
-from ttlstore.engine import Durability, Engine, Progress, Row, Settings, Space, all_or_none, sqlite_connections
+from ttlstore.engine import Durability, Engine, Progress, Row, Settings, Space, all_or_none
 from ttlstore.engine.json import Json
-from ttlstore.engine.sqlite_connections import Connection, Connections
-from ttlstore.engine.sqlite_file import APPLICATION_ID, inspect_file
-from ttlstore.engine.sqlite_json import SqliteJson
-from ttlstore.engine.sqlite_packing import pack
-from ttlstore.engine.sqlite_patience import DRIVER_ERRORS, Patience, is_busy
-from ttlstore.engine.sqlite_transactions import SqliteTransactions
-from ttlstore.engine.turn import turn
+from ttlstore.engine.sqlite import connections
+from ttlstore.engine.sqlite.connections import Connection, Connections
+from ttlstore.engine.sqlite.file import APPLICATION_ID, inspect_file
+from ttlstore.engine.sqlite.json import SqliteJson
+from ttlstore.engine.sqlite.packing import pack
+from ttlstore.engine.sqlite.patience import DRIVER_ERRORS, Patience, is_busy
+from ttlstore.engine.sqlite.transactions import SqliteTransactions
+from ttlstore.engine.sqlite.turn import turn
 from ttlstore.errors import (
     CannotOpen,
     StoreBusy,
@@ -88,8 +89,8 @@ class SqliteEngine(SqliteTransactions):
         self._path = None if path is None else os.path.abspath(path)
         self._busy_timeout = busy_timeout
         self._patience = Patience(self.name, self._path, busy_timeout)
-        with sqlite_connections.opening:
-            if self._path is not None and not sqlite_connections.is_open(self._path):
+        with connections.opening:
+            if self._path is not None and not connections.is_open(self._path):
                 inspect_file(self._path, create=create)
             self._connections = Connections(self.name, self._path, durability, self._patience, read_only=read_only)
             try:

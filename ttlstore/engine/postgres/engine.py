@@ -15,20 +15,20 @@ from psycopg.pq import TransactionStatus
 
 from ttlstore.engine import Durability, Engine, Progress, Row, Settings, Space, all_or_none
 from ttlstore.engine.json import Json
-from ttlstore.engine.postgres_address import Address
-from ttlstore.engine.postgres_bulk import Sending, send
-from ttlstore.engine.postgres_clock import ServerClock
-from ttlstore.engine.postgres_connections import LOCKS, Connection, Connections
-from ttlstore.engine.postgres_errors import RETRIED, is_busy
-from ttlstore.engine.postgres_few import FoundFew, few_at_once
-from ttlstore.engine.postgres_identity import IDENTITY, Identity
-from ttlstore.engine.postgres_indexes import ALL_INDEXES, BEING_MADE, IndexMaker
-from ttlstore.engine.postgres_json import PostgresJson
-from ttlstore.engine.postgres_migrating import migrating
-from ttlstore.engine.postgres_rights import is_there
-from ttlstore.engine.postgres_settings import SeenSettings, compared, comparing
-from ttlstore.engine.postgres_sql import first_soon, limited, statements
-from ttlstore.engine.postgres_transactions import PostgresTransactions
+from ttlstore.engine.postgres.address import Address
+from ttlstore.engine.postgres.bulk import Sending, send
+from ttlstore.engine.postgres.clock import ServerClock
+from ttlstore.engine.postgres.connections import LOCKS, Connection, Connections
+from ttlstore.engine.postgres.errors import RETRIED, is_busy
+from ttlstore.engine.postgres.few import FoundFew, few_at_once
+from ttlstore.engine.postgres.identity import IDENTITY, Identity
+from ttlstore.engine.postgres.indexes import ALL_INDEXES, BEING_MADE, IndexMaker
+from ttlstore.engine.postgres.json import PostgresJson
+from ttlstore.engine.postgres.migrating import migrating
+from ttlstore.engine.postgres.rights import is_there
+from ttlstore.engine.postgres.settings import SeenSettings, compared, comparing
+from ttlstore.engine.postgres.sql import first_soon, limited, statements
+from ttlstore.engine.postgres.transactions import PostgresTransactions
 from ttlstore.errors import CannotOpen, NotSupported, StoreBusy, TtlStoreError, command
 from ttlstore.schema import INDEXES_OF_COLLECTIONS, collections, documents
 from ttlstore.statements import Prepared, Statements, Values

@@ -5,8 +5,8 @@ A schema that a role may not use is left out of its search path without a word: 
 
 import psycopg
 
-from ttlstore.engine.postgres_address import Address
-from ttlstore.engine.postgres_errors import cannot_connect, said
+from ttlstore.engine.postgres.address import Address
+from ttlstore.engine.postgres.errors import cannot_connect, said
 from ttlstore.errors import CannotOpen
 from ttlstore.schema import collections, documents
 

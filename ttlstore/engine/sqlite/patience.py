@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ttlstore.engine.json import IndexGone
-from ttlstore.engine.sqlite_file import has_room
+from ttlstore.engine.sqlite.file import has_room
 from ttlstore.errors import (
     CannotOpen,
     InvalidDocument,

@@ -18,10 +18,11 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import Conninfo, TransactionStatus
 
 from ttlstore import forks
-from ttlstore.engine import Durability, postgres_values
-from ttlstore.engine.postgres_address import Address
-from ttlstore.engine.postgres_errors import cannot_connect
-from ttlstore.engine.postgres_slots import Slot, Slots
+from ttlstore.engine import Durability
+from ttlstore.engine.postgres import values
+from ttlstore.engine.postgres.address import Address
+from ttlstore.engine.postgres.errors import cannot_connect
+from ttlstore.engine.postgres.slots import Slot, Slots
 from ttlstore.errors import CannotOpen, StoreBusy, StoreClosed, StoreFailed
 
 MAX_CONNECTIONS = 16  # of one open store: a server allows a hundred, unless it is told otherwise
@@ -270,7 +271,7 @@ class Connections:
         try:
             self._check_server(raw)
             self._check_pool(raw)
-            postgres_values.register(raw)
+            values.register(raw)
             calls = ", ".join("set_config(%s, %s, false)" for _ in self._settings)
             raw.execute(f"SELECT {calls}", [part for setting in self._settings.items() for part in setting])
             if unlimited:

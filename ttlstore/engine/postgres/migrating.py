@@ -6,10 +6,10 @@ from contextlib import contextmanager
 import psycopg
 import sqlalchemy
 
-from ttlstore.engine.postgres_address import Address
-from ttlstore.engine.postgres_connections import LOCKS
-from ttlstore.engine.postgres_errors import translated
-from ttlstore.engine.postgres_rights import cannot_migrate
+from ttlstore.engine.postgres.address import Address
+from ttlstore.engine.postgres.connections import LOCKS
+from ttlstore.engine.postgres.errors import translated
+from ttlstore.engine.postgres.rights import cannot_migrate
 
 PATIENCE = "60s"  # whatever an application's patience with a write: another may be migrating
 

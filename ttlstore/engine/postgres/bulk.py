@@ -19,9 +19,9 @@ from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus, Format
 from psycopg.pq.abc import PGresult
 
-from ttlstore.engine.postgres_connections import Connection
-from ttlstore.engine.postgres_sql import ALL_ROWS, LOW_BITS, TS
-from ttlstore.engine.postgres_values import Texts, dump_texts
+from ttlstore.engine.postgres.connections import Connection
+from ttlstore.engine.postgres.sql import ALL_ROWS, LOW_BITS, TS
+from ttlstore.engine.postgres.values import Texts, dump_texts
 from ttlstore.errors import StoreFailed
 from ttlstore.statements import Values
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from ttlstore.engine.json import KEY_CHARACTERS, Operator, Path, Rank, are_text, is_short
-from ttlstore.engine.postgres_values import FIRST_INEXACT, PAST_INTEGERS
+from ttlstore.engine.postgres.values import FIRST_INEXACT, PAST_INTEGERS
 from ttlstore.schema import documents
 
 _BODY = documents.c.body.name  # without the table, which the expressions of an index may not name

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.dialects.postgresql.psycopg import PGCompiler_psycopg, PGDialect_psycopg
 
-from ttlstore.engine.postgres_values import Texts, integers
+from ttlstore.engine.postgres.values import Texts, integers
 from ttlstore.schema import NOW_HOLDING, collections, documents, live
 from ttlstore.statements import (
     CONTENT,

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from ttlstore import forks
 from ttlstore.engine import Durability
-from ttlstore.engine.sqlite_file import Identity, identity
-from ttlstore.engine.sqlite_patience import DRIVER_ERRORS, Patience
+from ttlstore.engine.sqlite.file import Identity, identity
+from ttlstore.engine.sqlite.patience import DRIVER_ERRORS, Patience
 from ttlstore.errors import StoreBusy, StoreClosed, StoreFailed, TtlStoreError
 
 CACHE_KIB = 16_384  # of pages for each connection; SQLite's own 2 MiB are little for an index of a million documents

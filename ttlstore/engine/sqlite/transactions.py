@@ -5,8 +5,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from ttlstore.engine.sqlite_connections import Connection, Connections
-from ttlstore.engine.sqlite_patience import DRIVER_ERRORS, Patience
+from ttlstore.engine.sqlite.connections import Connection, Connections
+from ttlstore.engine.sqlite.patience import DRIVER_ERRORS, Patience
 from ttlstore.errors import StoreFailed
 
 

@@ -10,8 +10,8 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from ttlstore.engine import Row
-from ttlstore.engine.postgres_connections import Connection, Connections
-from ttlstore.engine.postgres_errors import RETRIED, lost_inside, rolled_back, translated
+from ttlstore.engine.postgres.connections import Connection, Connections
+from ttlstore.engine.postgres.errors import RETRIED, lost_inside, rolled_back, translated
 from ttlstore.errors import StoreBusy, TtlStoreError
 from ttlstore.statements import Prepared, Values
 
