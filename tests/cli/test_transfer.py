@@ -6,6 +6,7 @@ import pytest
 
 import ttlstore
 from tests.cli.conftest import Run
+from ttlstore.testing import FakeClock
 
 LINES = '{"id": "a", "n": 1}\n{"id": "b", "n": 2}\n'
 
@@ -70,8 +71,9 @@ def test_an_export_that_cannot_be_written_is_refused_and_leaves_nothing(db: str,
     assert refused.stderr == "Error: nowhere/carts.jsonl cannot be written: No such file or directory\n"
 
 
-def test_an_import_starts_every_countdown_anew(db: str, run: Run) -> None:
-    run("import", db, "carts", stdin='{"id": "a", "_ts": 1700000000, "_etag": "x"}\n')
+def test_an_import_starts_every_countdown_anew(db: str, run: Run, clock: FakeClock) -> None:
+    run("import", db, "carts", stdin=f'{{"id": "a", "_ts": {int(clock()) - 1800}, "_etag": "x"}}\n')
+    clock.advance(1)
     assert "59m 59s" in run("get", db, "carts", "a", "--expiry").stdout
 
 

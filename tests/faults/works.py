@@ -18,7 +18,7 @@ import alembic.command  # noqa: F401  # now: a process that migrates would spend
 import psycopg
 
 import ttlstore
-import ttlstore.engine.postgres  # as alembic
+import ttlstore.engine.postgres.engine  # as alembic
 from tests.faults.victim import LOST, Tell
 from ttlstore import Collection, DocumentExists, DocumentNotFound, IndexingPolicy, Store
 from ttlstore.cli import cli
