@@ -2,7 +2,6 @@
 
 import os
 import random
-import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +25,6 @@ from ttlstore import (
     TtlStoreError,
 )
 from ttlstore.engine.postgres import connections
-from ttlstore.engine.postgres.connections import MAX_CONNECTIONS
 from ttlstore.testing import FakeClock
 
 LONG_AGO = 1000  # milliseconds
@@ -340,42 +338,6 @@ def test_iterators_that_are_not_finished_keep_their_connections(
         assert len(list(begun.pop())) == 999
         assert collection.read("1")
         assert len(list(begun.pop())) == 999, "which goes on meanwhile"
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # raised where nobody can catch it
-def test_no_connection_is_lost_to_the_exceptions_of_signals(postgres_url: str) -> None:
-    class Interrupted(Exception):
-        pass
-
-    def interrupt(*_: object) -> None:
-        raise Interrupted
-
-    interrupts, handler = 0, signal.signal(signal.SIGALRM, interrupt)
-    with ttlstore.open(postgres_url, vacuum=False, busy_timeout=2.0) as store:
-        collection = store.create_collection("c")
-        collection.create({"id": "1"})
-        try:
-            while interrupts < 600:
-                try:
-                    signal.setitimer(signal.ITIMER_REAL, random.uniform(0.0001, 0.001))
-                    while True:
-                        collection.get("1")
-                        with store.transaction():
-                            collection.get("1")
-                except (Interrupted, TtlStoreError):
-                    interrupts += 1
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, handler)
-        everybody = threading.Barrier(MAX_CONNECTIONS)
-
-        def read(_: int) -> bool:
-            with store.transaction():
-                everybody.wait(30)
-                return "1" in collection
-
-        with ThreadPoolExecutor(MAX_CONNECTIONS) as pool:
-            assert all(pool.map(read, range(MAX_CONNECTIONS)))
 
 
 def test_a_child_that_is_forked_while_a_query_is_read_leaves_it_to_its_parent(live: Store) -> None:

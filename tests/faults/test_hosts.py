@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.faults import works
 from tests.faults.ledger import Ledger
+from tests.faults.places import Place
 from tests.faults.trial import Trial, promise
 from tests.faults.victim import Victim
+from ttlstore.engine.postgres.connections import MAX_CONNECTIONS
 
 NOW = 1_700_000_000.0
 
@@ -35,6 +39,20 @@ def test_interrupted_by_a_signal(path: Path, trial: Trial) -> None:
                 pending = []
             elif word == "others":
                 assert said == []
+
+
+@promise(
+    "Whatever call on PostgreSQL such a signal interrupts, no connection is lost by it: as many threads as before can "
+    "use the store at the same time."
+)
+@pytest.mark.parametrize("place", ["postgres"], indirect=True)
+def test_no_connection_is_lost_to_signals(place: Place, trial: Trial) -> None:
+    with works.opened(place.target, NOW) as store:
+        store.create_collection("c", default_ttl=60).create({"id": "a"})
+    for _ in trial.rounds(short=1):
+        told = Victim(works.interrupt_reads, place.target, NOW, 600).ended()
+        assert told == [[["a"]] * MAX_CONNECTIONS]
+        trial.count(interrupted_calls=600)
 
 
 def numbers(ledger: Ledger) -> dict[str, int]:

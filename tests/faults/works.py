@@ -9,6 +9,7 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,7 @@ from ttlstore import Collection, DocumentExists, DocumentNotFound, IndexingPolic
 from ttlstore.cli import cli
 from ttlstore.copying import copy
 from ttlstore.engine import Durability
+from ttlstore.engine.postgres.connections import MAX_CONNECTIONS
 
 Target = str | Path
 Step = tuple[Any, ...]
@@ -287,6 +289,43 @@ def _write_in_a_thread(collection: Collection, failures: list[str]) -> None:
         collection.upsert({"id": "of another thread", "n": 0, "ttl": -1})
     except ttlstore.TtlStoreError as error:
         failures.append(repr(error))
+
+
+def interrupt_reads(tell: Tell, target: Target, now: float, interrupts: int) -> None:
+    """Read until a signal interrupts that, again and again; tell the ids that as many threads as can read at once see.
+
+    A process of its own does that: where such an exception is raised in what measures coverage, it stays locked.
+    """
+
+    rung = False
+
+    def interrupted(*_: object) -> None:
+        nonlocal rung
+        rung = True
+        raise Interrupted
+
+    signal.signal(signal.SIGALRM, interrupted)
+    sys.unraisablehook = lambda _: None  # of those that are raised where nobody can catch them
+    with ttlstore.open(target, clock=lambda: now, vacuum=False, busy_timeout=2.0) as store:
+        collection = store.collection("c")
+        for _ in range(interrupts):
+            rung = False
+            with suppress(Interrupted):
+                signal.setitimer(signal.ITIMER_REAL, random.uniform(0.0001, 0.001))
+                while not rung:
+                    with suppress(ttlstore.TtlStoreError):
+                        collection.get("a")
+                        with store.transaction():
+                            collection.get("a")
+        everybody = threading.Barrier(MAX_CONNECTIONS)
+
+        def read(_: int) -> list[str]:
+            with store.transaction():
+                everybody.wait(30)
+                return [document["id"] for document in collection]
+
+        with ThreadPoolExecutor(MAX_CONNECTIONS) as pool:
+            tell(list(pool.map(read, range(MAX_CONNECTIONS))))
 
 
 def wait_to_be_killed() -> None:
