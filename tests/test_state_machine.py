@@ -274,6 +274,7 @@ TestAnyOrderOfCallsOnAFile = AnyOrderOfCallsOnAFile.TestCase
 TestAnyOrderOfCallsOnAFile.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
 
 
+@pytest.mark.hypothesis  # which it marks by itself where it sees it at once
 def test_any_order_of_calls_on_postgresql(postgres: Server) -> None:
     class AnyOrderOfCallsOnPostgres(AnyOrderOfCallsOnAFile):
         def opened(self) -> ttlstore.Store:

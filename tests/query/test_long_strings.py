@@ -126,11 +126,12 @@ def test_what_is_equal_comes_in_the_order_of_writing_beside_what_is_only_alike(
     for skip in (0, 20, 60):
         assert list(collection.query(f"{query} OFFSET {skip} LIMIT 25")) == expected[skip : skip + 25]
     assert in_pages(collection, query, 7) == expected
+    equal = "SELECT VALUE c.id FROM c WHERE c.n = 1 AND c.s = @value"
     for value in values:
-        same = [one["id"] for one in documents if one["s"] == value and type(one["s"]) is type(value)]
-        equal = "SELECT VALUE c.id FROM c WHERE c.n = 1 AND c.s = @value"
+        same = [one["id"] for one in documents if one["s"] == value]
         assert list(collection.query(equal, {"value": value})) == same
-        assert in_pages(collection, equal, 3, value=value) == same
+        if value in ("x", quotes + "a", start + "x"):  # a short one, and two that have others of their kind
+            assert in_pages(collection, equal, 3, value=value) == same
 
 
 def in_pages(collection: Collection, query: str, size: int, **parameters: Any) -> list[Any]:
