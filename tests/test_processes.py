@@ -255,6 +255,30 @@ assert os.wait()[1] == 0
 """
 
 
+ANOTHER = """
+with ttlstore.open(path) as store:
+    store.collection("c").create_many({"of": "another"} for number in range(20))
+"""
+
+
+def test_opened_again_beside_a_stream_of_a_store_that_was_closed_nothing_is_lost_to_others(path: Path) -> None:
+    first = ttlstore.open(path, vacuum=False)
+    documents = first.create_collection("c")
+    documents.create_many({"id": str(number)} for number in range(500))
+    begun = documents.snapshot()
+    next(begun)
+    first.close()
+    with ttlstore.open(path, vacuum=False) as second:
+        for number in range(3):
+            second.collection("c").create({"id": f"of this {number}"})
+            script(ANOTHER, path)
+            script(ANOTHER, path)
+        assert len(list(begun)) == 499
+    with ttlstore.open(path, vacuum=False) as store:
+        assert store.check() == []
+        assert len(store.collection("c")) == 500 + 3 + 6 * 20
+
+
 def test_what_a_child_writes_is_not_lost_when_its_parent_closes_the_store(path: Path) -> None:
     script(FORKING, path)
     with ttlstore.open(path) as store:

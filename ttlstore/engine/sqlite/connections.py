@@ -287,7 +287,8 @@ class Connections:
             )
 
     def has_open(self, file: Identity) -> bool:
-        return file == self._file and not self._gone
+        """Also a store that was closed, as long as somebody who reads a stream of it has not finished."""
+        return file == self._file and (not self._gone or bool(self._lent or self._spares))
 
     def usable(self) -> bool:
         """Whether this process may touch its connections: not if it was forked inside a transaction."""
