@@ -59,7 +59,7 @@ def test_the_present_version_is_changed(archive: Collection, verb: Callable[[Col
 
 
 @verbs
-@pytest.mark.parametrize("etag", ["", "another", "*", 5, b"etag", 1.5, "\ud800", {}, "é\0"], ids=repr)
+@pytest.mark.parametrize("etag", ["", "another", "*", 5, b"etag", 1.5, "\ud800", {}, "é\0", "a\0b"], ids=repr)
 def test_no_other_version_is_changed(
     archive: Collection, clock: FakeClock, verb: Callable[[Collection, Any], Any], etag: Any
 ) -> None:

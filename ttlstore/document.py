@@ -185,7 +185,7 @@ def new_etag() -> str:
 
 def comparable(if_match: object) -> str:
     """What a condition is compared with the etags of documents by: what cannot be one matches none."""
-    return if_match if isinstance(if_match, str) and if_match.isascii() else ""
+    return if_match if isinstance(if_match, str) and if_match.isascii() and if_match.isprintable() else ""
 
 
 # --- paths ----------------------------------------------------------------------------------------------------------
