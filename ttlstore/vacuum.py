@@ -329,7 +329,7 @@ class Vacuum:
         start = time.perf_counter()
         if self._engine.pack(first, last) is None:
             return BUSY_SECONDS
-        self._gaps.closed()
+        self._gaps.closed(first)
         return self._after(time.perf_counter() - start)
 
     def _unused_pages(self) -> int:
