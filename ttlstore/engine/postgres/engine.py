@@ -341,9 +341,9 @@ class PostgresEngine(PostgresTransactions):
         if self.in_transaction():
             raise StoreBusy("this cannot be done inside transaction(): leave its block first")
         with self._connections.pinned() as connection:
-            self._run(connection, "SET synchronous_commit = off", None)
-            self._run(connection, f"SET lock_timeout = '{HOUSEKEEPING_LOCK_MILLISECONDS}ms'", None)
             try:
+                self._run(connection, "SET synchronous_commit = off", None)
+                self._run(connection, f"SET lock_timeout = '{HOUSEKEEPING_LOCK_MILLISECONDS}ms'", None)
                 yield
             finally:
                 connection.raw.close()  # and the settings with it
