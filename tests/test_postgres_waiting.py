@@ -1,16 +1,18 @@
 """Calls that have to wait for a row on PostgreSQL: what holds when they have it counts, not what held before."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import psycopg
 import pytest
 
-from tests.postgres import Server, moments_later, waiting
+from tests.postgres import Server, moments_later, server_time, waiting
 from ttlstore import Collection, DocumentExists, DocumentNotFound, PreconditionFailed, Store
 
 LONG_AGO = 1000  # milliseconds
 SECONDS_LEFT = 0.3  # enough to begin to wait
+KEPT_WAITING = 0.6  # seconds: longer than what is taken for no wait at all
 
 
 @pytest.fixture
@@ -135,6 +137,73 @@ def test_a_write_that_waited_counts_from_when_it_was_made(
     expires_at = sessions.expiry("a").expires_at
     assert expires_at is not None
     assert expires_at >= released + 3600
+
+
+NEW: dict[str, Callable[[Collection, list[dict[str, Any]]], Any]] = {
+    "create": lambda it, documents: it.create(documents[0]),
+    "upsert": lambda it, documents: it.upsert(documents[0]),
+    "create a few": lambda it, documents: it.create_many(documents[:5]),
+    "create many": lambda it, documents: it.create_many(documents),
+    "upsert many": lambda it, documents: it.upsert_many(documents),
+}
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["", "inside a transaction"])
+@pytest.mark.parametrize("write", NEW.values(), ids=NEW.keys())
+@pytest.mark.parametrize(
+    "hold",
+    [
+        "INSERT INTO documents (collection_id, id, partition, _ts, etag, size, checksum, body) "
+        "SELECT id, 'a0', '', 0, 'e', 2, 0, '{}' FROM collections",
+        "LOCK TABLE documents IN SHARE MODE",
+    ],
+    ids=["its key", "the table"],
+)
+def test_what_is_new_counts_from_when_it_could_be_written(
+    live: Store,
+    sessions: Collection,
+    by_hand: psycopg.Connection,
+    postgres: Server,
+    hold: str,
+    write: Callable[[Collection, list[dict[str, Any]]], Any],
+    inside: bool,
+) -> None:
+    documents = [{"id": f"a{number}"} for number in range(60)]
+
+    def written() -> Any:
+        with live.transaction() if inside else nullcontext():
+            return write(sessions, documents)
+
+    by_hand.execute(hold)
+    with waiting(postgres, written) as result:
+        released = server_time(postgres) + KEPT_WAITING
+        while server_time(postgres) < released:
+            pass
+        by_hand.rollback()
+    result.result()
+    row = by_hand.execute("SELECT min(_ts), count(*) FROM documents").fetchone()
+    assert row is not None
+    assert row[0] >= released * 1000
+    assert row[1] == sessions.count()
+    assert live.check() == []
+
+
+def test_a_document_that_another_default_hides_while_a_transaction_waits_to_read_it_is_gone(
+    live: Store, sessions: Collection, by_hand: psycopg.Connection, postgres: Server
+) -> None:
+    sessions.create({"id": "a"})
+    by_hand.execute("UPDATE documents SET _ts = _ts - 10000")
+    by_hand.commit()
+
+    def read() -> Any:
+        with live.transaction():
+            return sessions.get("a", "gone")
+
+    by_hand.execute("SELECT FROM documents FOR UPDATE")
+    by_hand.execute("UPDATE collections SET default_ttl = 1")
+    with waiting(postgres, read) as result:
+        by_hand.commit()
+    assert result.result() == "gone"
 
 
 @pytest.mark.parametrize("write", ["replace", "touch", "delete"])

@@ -20,18 +20,26 @@ from psycopg.pq import ExecStatus, Format
 from psycopg.pq.abc import PGresult
 
 from ttlstore.engine.postgres.connections import Connection
-from ttlstore.engine.postgres.sql import ALL_ROWS, LOW_BITS, TS
+from ttlstore.engine.postgres.sql import ALL_ROWS, LOW_BITS, TS, WAITED
 from ttlstore.engine.postgres.values import Texts, dump_texts
 from ttlstore.errors import StoreFailed
 from ttlstore.statements import Values
 
 SENT_ROWS = 100  # at a time, by COPY: the server works on them while the next are made
 
-# A collection that must not go meanwhile, and the time once it cannot: COPY asks for neither.
-_PRESENT_COLLECTION = f"""
-WITH held AS (SELECT FROM collections WHERE id = {{:d}} AND name IS NOT NULL FOR KEY SHARE) SELECT {TS} FROM held
+LATE_MILLISECONDS = 500  # half of the shortest ttl; the rows are dated before they come, and a network takes its time
+
+# The server takes all of it for one transaction. The table comes first, so that it is not waited for later. Then a
+# collection that must not go meanwhile, and the time once it cannot: COPY asks for neither. In the end it is asked
+# whether the rows had to wait for others with their keys. If so they are refused, and made anew.
+_COPY = f"""
+LOCK TABLE documents IN ROW EXCLUSIVE MODE;
+WITH held AS (SELECT FROM collections WHERE id = {{:d}} AND name IS NOT NULL FOR KEY SHARE)
+SELECT set_config('ttlstore.dated', ({TS})::text, true) FROM held;
+COPY documents (collection_id, id, partition, ttl, _ts, etag, size, checksum, body) FROM STDIN;
+SELECT WHERE (CASE WHEN {TS} - nullif(current_setting('ttlstore.dated', true), '')::bigint > {LATE_MILLISECONDS:d}
+THEN '{WAITED}' ELSE 'false' END)::boolean
 """
-_COPY = "COPY documents (collection_id, id, partition, ttl, _ts, etag, size, checksum, body) FROM STDIN"
 
 _NULL = r"\N"
 _SPECIAL = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
@@ -52,10 +60,10 @@ class Sending:
         """
         first = next(rows)
         collection = first[len(ALL_ROWS)]
-        self._pgconn.send_query(f"{_PRESENT_COLLECTION.format(collection)}; {_COPY}".encode())
-        present, ready = self._result(), self._result()
+        self._pgconn.send_query(_COPY.format(collection).encode())
+        locked, present, ready = self._result(), self._result(), self._result()
         if present is None or ready is None or ready.status != ExecStatus.COPY_IN:
-            self._failed = ready or present
+            self._failed = ready or present or locked
             return
         if present.ntuples:
             ts = int(present.get_value(0, 0) or b"") if server_clock else None
@@ -87,7 +95,7 @@ class Sending:
                 case ExecStatus.FATAL_ERROR:
                     self._failed = result
                 case _:
-                    written = result.command_tuples or 0
+                    written += result.command_tuples or 0
         if self._failed is not None:
             raise error_from_result(self._failed)
         return written

@@ -19,7 +19,7 @@ from ttlstore.engine.postgres.address import Address
 from ttlstore.engine.postgres.bulk import Sending, send
 from ttlstore.engine.postgres.clock import ServerClock
 from ttlstore.engine.postgres.connections import LOCKS, Connection, Connections
-from ttlstore.engine.postgres.errors import RETRIED, is_busy
+from ttlstore.engine.postgres.errors import BARRED, is_busy
 from ttlstore.engine.postgres.few import FoundFew, few_at_once
 from ttlstore.engine.postgres.identity import IDENTITY, Identity
 from ttlstore.engine.postgres.indexes import ALL_INDEXES, BEING_MADE, IndexMaker
@@ -27,7 +27,7 @@ from ttlstore.engine.postgres.json import PostgresJson
 from ttlstore.engine.postgres.migrating import migrating
 from ttlstore.engine.postgres.rights import is_there
 from ttlstore.engine.postgres.settings import SeenSettings, compared, comparing
-from ttlstore.engine.postgres.sql import first_soon, limited, statements
+from ttlstore.engine.postgres.sql import ALL_ROWS, first_soon, limited, statements, telling
 from ttlstore.engine.postgres.transactions import PostgresTransactions
 from ttlstore.errors import CannotOpen, NotSupported, StoreBusy, TtlStoreError, command
 from ttlstore.schema import INDEXES_OF_COLLECTIONS, collections, documents
@@ -40,7 +40,6 @@ FEW_ROWS = 200  # that come at once
 STREAMED_ROWS = 500 if psycopg.capabilities.has_stream_chunked() else 1  # of more, held at a time
 HOUSEKEEPING_LOCK_MILLISECONDS = 20  # that the vacuum waits for a change of settings before it tries again later
 COPIED_ROWS = 50  # from so many on it pays to try COPY first, though it may be in vain
-BARRED = (psycopg.errors.UniqueViolation, *RETRIED)  # what ends a COPY that another statement may do in its stead
 _PLACE = itemgetter(0)  # of a row
 BLOCK_BYTES = 8192  # what space is counted in
 
@@ -193,13 +192,15 @@ class PostgresEngine(PostgresTransactions):
 
     def write(self, statement: Prepared, values: Callable[[int, int], Values]) -> tuple[int, int]:
         now, ts = moment(self.statement_clock)
-        arranged = statement.arrange(values(now, ts))
+        row = values(now, ts)
+        arranged = statement.arrange(row)
         connection = self._connections.mine()
         if connection is not None:
-            return _written(self._run(connection, statement.sql, arranged), ts)
+            count, written, late = _written(self._run(connection, telling(statement.sql), arranged), ts)
+            return count, self._dated_anew(connection, [row]) if late else written
         connection = self._connections.take()
         try:
-            return self._again(lambda: _written(self._run(connection, statement.sql, arranged), ts))
+            return self._again(lambda: _written(self._run(connection, statement.sql, arranged), ts))[:2]
         finally:
             self._connections.give(connection)
 
@@ -227,7 +228,18 @@ class PostgresEngine(PostgresTransactions):
         connection = self._in_transaction()
         if statement in (self.statements.configure, self.statements.drop_collection):
             self._seen.forget()
-        return self._run(connection, statement.sql, statement.arrange(values)).rowcount
+        count, _, late = _written(self._run(connection, telling(statement.sql), statement.arrange(values)), 0)
+        if late:
+            self._dated_anew(connection, [values])
+        return count
+
+    def _dated_anew(self, connection: Connection, rows: list[Values]) -> int:
+        """Write rows once more that a transaction has inserted: nobody else can be in their way now. Tells when."""
+        upsert = self.statements.upsert
+        ts = 0
+        for row in rows:
+            ts = _written(self._run(connection, telling(upsert.sql), upsert.arrange(row[: len(ALL_ROWS) + 1])), 0)[1]
+        return ts
 
     def write_all(
         self, statement: Prepared, count: int, rows: Callable[[], Iterator[Values]], meanwhile: Callable[[], None]
@@ -275,7 +287,11 @@ class PostgresEngine(PostgresTransactions):
             if many is None:
                 return self._run_each(connection, statement, rows)
             if meanwhile is None:
-                return self._run(connection, *many).rowcount
+                sql, values = many
+                written = self._run(connection, telling(sql), values).fetchall()
+                if any(late for _, *said in written for late in said):
+                    self._dated_anew(connection, rows)
+                return len(written)
             try:
                 return send(connection, lambda sending: sending.execute(*many), meanwhile)
             except psycopg.Error as error:
@@ -391,12 +407,12 @@ class PostgresEngine(PostgresTransactions):
         return Space(BLOCK_BYTES, int(row[0]) // BLOCK_BYTES if row else 0, 0)
 
 
-def _written(cursor: psycopg.Cursor[Row], ts: int) -> tuple[int, int]:
-    """How many rows were written, and when: the statement tells."""
+def _written(cursor: psycopg.Cursor[Row], ts: int) -> tuple[int, int, bool]:
+    """How many rows were written, when, and whether they were dated before they waited: the statement tells."""
     if cursor.rownumber is None:  # no rows come of it; `description` would be made for every write
-        return cursor.rowcount, ts
+        return cursor.rowcount, ts, False
     row = cursor.fetchone()
-    return (0, ts) if row is None else (cursor.rowcount, row[0])
+    return (0, ts, False) if row is None else (cursor.rowcount, row[0], row[-1] is True)
 
 
 def _nothing() -> None:

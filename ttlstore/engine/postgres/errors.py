@@ -5,6 +5,7 @@ import re
 import psycopg
 from psycopg import errors
 
+from ttlstore.engine.postgres.sql import WAITED
 from ttlstore.errors import (
     CannotOpen,
     CollectionNotFound,
@@ -18,8 +19,10 @@ from ttlstore.errors import (
     TtlStoreError,
 )
 
-RETRIED = (errors.DeadlockDetected, errors.SerializationFailure)
-"""After which the whole transaction can be made again, and would succeed."""
+_COLLIDED = (errors.DeadlockDetected, errors.SerializationFailure)
+_WAITED = errors.InvalidTextRepresentation
+BARRED = (errors.UniqueViolation, _WAITED, *_COLLIDED)
+"""What ends a bulk write that another statement may do in its stead."""
 
 SHORTEST_BLANKED = 8  # characters of a password: a shorter one is met in ports and words, where a blank would tell it
 
@@ -32,13 +35,18 @@ _WAYS_IN = {
     "too many (clients|connections)": "; every open store keeps up to 16 of them",
 }
 
-_LOCK_ERRORS = (*RETRIED, errors.LockNotAvailable)
+_LOCK_ERRORS = (*_COLLIDED, errors.LockNotAvailable)
 _LOST = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, errors.IdleSessionTimeout)
 
 
 def is_busy(error: psycopg.Error) -> bool:
     """Whether somebody else was in the way."""
     return isinstance(error, _LOCK_ERRORS)
+
+
+def helps_again(error: BaseException | None) -> bool:
+    """Whether the whole transaction can be made again after it, and would succeed."""
+    return isinstance(error, _COLLIDED) or (isinstance(error, _WAITED) and WAITED in said(error))
 
 
 def translated(error: psycopg.Error, name: str, busy_timeout: float, *, lost: bool) -> TtlStoreError:
@@ -51,6 +59,8 @@ def translated(error: psycopg.Error, name: str, busy_timeout: float, *, lost: bo
                 f"{name}: this transaction and another waited for each other (a deadlock), and this one was ended; "
                 "nothing was written, start again"
             )
+        case _WAITED() if WAITED in said(error):
+            return StoreBusy(f"{name}: others were in the way time and again; nothing was written")
         case errors.SerializationFailure() if "recovery" in said(error):
             return StoreBusy(
                 f"{name} is a standby, and this was in the way of what it has to replay: start again, or have "

@@ -6,7 +6,7 @@ in the text at all, and what callers pass for them is dropped.
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     CTE,
@@ -20,6 +20,7 @@ from sqlalchemy import (
     bindparam,
     delete,
     func,
+    literal_column,
     select,
     update,
 )
@@ -38,7 +39,6 @@ from ttlstore.statements import (
     Statements,
     Values,
     insertions,
-    its_collection,
     preparing_for,
     this_collection,
     this_document,
@@ -52,6 +52,13 @@ _NOW = "(SELECT floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint)
 _NOW_HOLDING = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 TS = "ceil(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 LOW_BITS = 0xFFFFFFFF
+# A row that is new is dated before it is known that no other has the same key, and that may have to be waited for. Much
+# less than the shortest ttl, and more than a server needs for a row without waiting for anybody.
+LATE_MILLISECONDS = 100
+_LATE = f"{TS} - documents._ts > {LATE_MILLISECONDS:d}"
+# That ends the statement, and nothing of it is written. It is no number of a server's, so it must be a word.
+WAITED = "dated before it waited for another"
+_REFUSING = f"(CASE WHEN {_LATE} THEN '{WAITED}' ELSE 'false' END)::boolean"
 _ALL = 2**63 - 1  # rows
 
 _MANY = "written"  # the rows of a statement that writes many
@@ -115,7 +122,7 @@ class PostgresStatements(Statements):
         }
 
     def _changes(self, content: Mapping[Column[Any], ColumnElement[Any]]) -> Changes:
-        held = _held()
+        _, held = _held("ttl", "ts", "etag")
         # By the key once more, not by `seq`: where the table is in parts, the key tells which.
         here = and_(this_key, live(NOW_HOLDING, held.c.default_ttl, held.c))
         return Changes(update(documents).values(content).where(here), delete(documents).where(here), held.c.etag)
@@ -139,11 +146,22 @@ def statements(*, server_clock: bool) -> tuple[Prepare, PostgresStatements]:
     def prepare(statement: ClauseElement, *names: str) -> Prepared:
         if isinstance(statement, Insert | Update) and statement.table is documents:
             statement = statement.returning(documents.c.ts)
+        if isinstance(statement, Insert) and statement.table is documents and server_clock:
+            statement = statement.returning(literal_column(_REFUSING))
         prepared = preparing(statement, *names)
         # Where the server keeps the time, it was never in the checksum.
         return prepared if server_clock else _without_time(prepared, names)
 
     return prepare, PostgresStatements(prepare)
+
+
+@cache
+def telling(sql: str) -> str:
+    """A statement that refuses rows that were dated before they waited, so that it takes them, and tells which.
+
+    For a transaction that would have to be rolled back if it refused.
+    """
+    return sql.replace(_REFUSING, f"({_LATE})")
 
 
 def limited(sql: str, limit: int | str) -> str:
@@ -192,22 +210,25 @@ def _without_time(prepared: Prepared, names: tuple[str, ...]) -> Prepared:
 
 def _read_to_change() -> Select[Any]:
     """As `Statements.read`, and nobody else changes the document before the end of the transaction."""
-    found = (documents.c.body, documents.c.ts, documents.c.etag, documents.c.checksum, documents.c.ttl)
-    # Within a subquery of its own: the side of an outer join that may be missing cannot be locked from outside.
-    one = select(*found).where(its_collection, this_document).correlate(collections)
-    held = one.with_for_update(key_share=True).lateral("held")
-    columns = [held.c[column.key] for column in found[:-1]]
-    is_live = live(NOW_HOLDING, document=held.c)
-    return select(*columns).select_from(collections.outerjoin(held, is_live)).where(this_collection)
+    found = ("body", "ts", "etag", "checksum")
+    its, held = _held(*found, "ttl")
+    is_live = live(NOW_HOLDING, held.c.default_ttl, held.c)
+    return select(*(held.c[name] for name in found)).select_from(its.outerjoin(held, is_live))
 
 
-def _held() -> CTE:
-    """A document, live or not, and its collection's default, neither of which another can change any more."""
+class _Held(NamedTuple):
+    collection: CTE
+    """With its default, which another cannot change any more."""
+    document: CTE
+    """Live or not, with that default, and not to be changed by another either."""
+
+
+def _held(*columns: str) -> _Held:
     its_default = select(collections.c.id, collections.c.default_ttl).where(this_collection)
     its = its_default.with_for_update(read=True).cte("its")
-    row = (documents.c.ttl, documents.c.ts, documents.c.etag)
+    row = (documents.c[name] for name in columns)
     one = select(its.c.default_ttl, *row).join(documents, documents.c.collection_id == its.c.id).where(this_document)
-    return one.with_for_update(key_share=True, of=documents).cte("held")
+    return _Held(its, one.with_for_update(key_share=True, of=documents).cte("held"))
 
 
 def _insertions_of_many() -> Insertions:

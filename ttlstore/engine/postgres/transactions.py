@@ -11,7 +11,7 @@ from psycopg.pq import TransactionStatus
 
 from ttlstore.engine import Row
 from ttlstore.engine.postgres.connections import Connection, Connections
-from ttlstore.engine.postgres.errors import RETRIED, lost_inside, rolled_back, translated
+from ttlstore.engine.postgres.errors import helps_again, lost_inside, rolled_back, translated
 from ttlstore.errors import StoreBusy, TtlStoreError
 from ttlstore.statements import Prepared, Values
 
@@ -50,7 +50,7 @@ class PostgresTransactions:
             try:
                 return action()
             except StoreBusy as error:
-                if not isinstance(error.__cause__, RETRIED) or time.monotonic() - start > self._busy_timeout:
+                if not helps_again(error.__cause__) or time.monotonic() - start > self._busy_timeout:
                     raise
             before()
 
