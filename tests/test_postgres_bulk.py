@@ -1,6 +1,7 @@
 """Bulk writes on PostgreSQL: the server writes a batch while the next is made, and neither can harm the other."""
 
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -342,3 +343,30 @@ def test_a_copy_that_is_interrupted_while_the_server_writes_leaves_nothing_of_it
     assert sessions.count() == 0
     assert copied(sessions, lambda: None) == 1
     assert copied(sessions, lambda: None) == 0, "it is there already"
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no such signals")
+@pytest.mark.parametrize("verb", ["create", "create_many", "upsert_many"])
+def test_what_a_signal_interrupts_while_it_waits_is_not_done_afterwards(
+    sessions: Collection, by_hand: psycopg.Connection, postgres: Server, verb: str
+) -> None:
+    def ring(*_: object) -> None:
+        raise TimeoutError
+
+    by_hand.execute(
+        "INSERT INTO documents (collection_id, id, partition, _ts, etag, size, checksum, body) "
+        "SELECT id, '0', '', 0, 'e', 2, 0, '{}' FROM collections"
+    )
+    documents = [{"id": str(number)} for number in range(100)]
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(TimeoutError):
+            getattr(sessions, verb)(documents[0] if verb == "create" else documents)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    at_work = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'ttlstore' AND state = 'active'"
+    assert postgres.admin.execute(at_work).fetchone() == (0,)
+    by_hand.rollback()
+    assert sessions.count() == 0
+    assert sessions.create_many(documents) == 100

@@ -127,7 +127,13 @@ def send(connection: Connection, begin: Callable[[Sending], None], meanwhile: Ca
         with suppress(psycopg.Error):
             sending.wait()
         raise
-    return sending.wait()
+    try:
+        return sending.wait()
+    except (psycopg.Error, StoreFailed):
+        raise
+    except BaseException:  # a signal's: what is asked for next must not find that it was done after all
+        connection.cancel()
+        raise
 
 
 @cache

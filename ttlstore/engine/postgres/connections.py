@@ -34,6 +34,7 @@ DEFAULTS = {
     "keepalives_interval": "10",
     "keepalives_count": "3",
 }
+CANCEL_SECONDS = 5.0  # that a server may take to give up a statement
 SILENT_SECONDS = 60  # after which what was sent is given up; not less than a server may stop reading for a lock
 OLDEST_POSTGRES = 14
 LOCKS = 0x74746C73  # "ttls", the first half of the numbers of our advisory locks; the second tells what for
@@ -100,6 +101,21 @@ class Connection:
         if poll is None:
             return any(select.select([socket], [socket] if to_write else [], [], seconds))
         return bool(poll.poll(None if seconds is None else seconds * 1000))
+
+    def cancel(self) -> None:
+        """Have the server give up what is under way, and close: what an exception ended is not done afterwards."""
+        if self.raw.closed or self.raw.pgconn.transaction_status != TransactionStatus.ACTIVE:
+            return
+        with suppress(psycopg.Error):
+            self.raw.cancel_safe(timeout=CANCEL_SECONDS)
+            until = monotonic() + CANCEL_SECONDS
+            while monotonic() < until and self.raw.pgconn.transaction_status == TransactionStatus.ACTIVE:
+                if self.raw.pgconn.is_busy():
+                    self.await_server(CANCEL_SECONDS)
+                    self.raw.pgconn.consume_input()
+                else:
+                    self.raw.pgconn.get_result()
+        self.raw.close()
 
     def abandon(self) -> None:
         """In a forked child: leave the connection to the parent, without a word to the server."""
@@ -213,6 +229,7 @@ class Connections:
     def _discard(self, connection: Connection) -> None:
         self._all.discard(connection)
         with suppress(psycopg.Error):
+            connection.cancel()
             connection.raw.close()
 
     @contextmanager
