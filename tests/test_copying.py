@@ -1,5 +1,6 @@
 """Copying a store to another place: every document with the life that it has left."""
 
+import random
 import tracemalloc
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 import ttlstore
 from tests.faults import works
 from tests.faults.victim import Victim
-from ttlstore import CollectionExists, IndexingPolicy, Store
+from ttlstore import CollectionExists, IndexingPolicy, InvalidDocument, Store
 from ttlstore.batches import BATCH_BYTES, BATCH_ROWS
 from ttlstore.copying import Copied, copy
 from ttlstore.errors import command
@@ -173,6 +174,23 @@ def test_what_is_written_while_it_is_copied_comes_as_it_is_when_its_turn_comes(
     with ttlstore.open(places[1], clock=clock, vacuum=False) as there:
         assert there.collection("notes").read(last)["new"]
         assert "later" not in there.collection("notes"), "an end that moves away would never be reached"
+
+
+@pytest.mark.parametrize("places", ["file to postgres"], indirect=True)
+def test_a_document_whose_keys_the_target_has_no_room_for_is_named_and_the_way_out_works(
+    here: Store, places: tuple[str, str], clock: FakeClock
+) -> None:
+    orders = here.create_collection("orders", partition_key="/p")
+    orders.create_many({"id": str(number), "p": "a"} for number in range(70))
+    long = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=9000))
+    orders.create({"id": "too long", "p": long})
+    orders.create({"id": "after it", "p": "a"})
+    with pytest.raises(InvalidDocument, match="document 'too long' of 'orders' cannot be copied to postgresql://"):
+        copy(*places, clock=clock)
+    with ttlstore.open(places[1], clock=clock, vacuum=False) as there:
+        assert there.collection("orders").count() == 70
+    orders.delete("too long", partition=long)
+    assert copy(*places, clock=clock) == Copied(collections=1, documents=71, written=1)
 
 
 @pytest.mark.parametrize("settings", [{"default_ttl": 5}, {"partition_key": "/customer"}])

@@ -1,6 +1,7 @@
 """What a role lacks to open a store on PostgreSQL is named, and the way to grant it works."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -59,8 +60,26 @@ def test_who_may_only_read_is_told_so_when_it_writes(postgres: Server, guest: Gu
     postgres.admin.execute(f'GRANT SELECT ON ALL TABLES IN SCHEMA {guest.schema} TO "{guest.role}"')
     with ttlstore.open(guest.url, vacuum=False) as store:
         assert store.collection("c").read("a")
-        with pytest.raises(StoreReadOnly, match="cannot be written: permission denied for table documents"):
+        with pytest.raises(StoreReadOnly, match="cannot be written: permission denied for table collections"):
             store.collection("c").touch("a")
+
+
+@pytest.mark.usefixtures("kept")
+def test_an_application_needs_no_more_than_the_docs_say(postgres: Server, guest: Guest) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "postgresql.md").read_text(encoding="utf-8")
+    grants = [line for line in page.splitlines() if line.startswith("GRANT ") and line.endswith(" TO app;")]
+    assert len(grants) == 3
+    for grant in grants:
+        said = grant.replace("SCHEMA ttlstore TO app", f'SCHEMA {guest.schema} TO "{guest.role}"')
+        postgres.admin.execute(said.encode())
+    with ttlstore.open(guest.url, vacuum=False) as store:
+        made = store.create_collection("made", default_ttl=1)
+        assert made.create_many({} for _ in range(100)) == 100
+        made.touch(made.upsert({"id": "a"})["id"])
+        made.delete(made.create({})["id"])
+        made.configure(default_ttl=60)
+        store.delete_collection("c")
+        assert store.vacuum().deleted == 1
 
 
 @pytest.mark.parametrize(

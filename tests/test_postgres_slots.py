@@ -127,6 +127,14 @@ def test_no_thread_of_many_is_kept_from_the_store(live: Store) -> None:
     threads = MAX_CONNECTIONS + 8
     answered = [0] * threads
     everybody, over = threading.Barrier(threads), threading.Event()
+    connected = threading.Barrier(MAX_CONNECTIONS)
+
+    def connect(_: int) -> None:
+        with live.transaction():
+            connected.wait(PATIENCE_SECONDS)
+
+    with ThreadPoolExecutor(MAX_CONNECTIONS) as pool:  # that takes its time, in which those who have one are far ahead
+        list(pool.map(connect, range(MAX_CONNECTIONS)))
 
     def read(number: int) -> None:
         everybody.wait(PATIENCE_SECONDS)

@@ -10,7 +10,7 @@ from ttlstore.batches import Batches
 from ttlstore.collection import Collection
 from ttlstore.document import decode, encode, parse_pointer
 from ttlstore.engine import Progress
-from ttlstore.errors import CannotOpen, CollectionExists, command
+from ttlstore.errors import CannotOpen, CollectionExists, InvalidDocument, command
 from ttlstore.statements import Values
 from ttlstore.store import Store
 from ttlstore.ttl import NEVER, Clock, present
@@ -43,7 +43,7 @@ def copy(
     `mirroring` deletes it.
 
     Raises CollectionExists where the target has a collection with other settings, CannotOpen where it is the
-    source itself, and what opening raises.
+    source itself, InvalidDocument where the target has no room for the keys of a document, and what opening raises.
     """
     with both(source, target, clock=clock) as (here, there):
         total = here.stats().live_documents
@@ -52,8 +52,11 @@ def copy(
         for collection in collections:
             counterpart = _counterpart(collection, there)
             for rows in (batches := Batches(_rows(collection, counterpart), _bytes)):
-                with there._engine.writing():
-                    written += there._engine.change_many(there._statements.copy, rows, batches.make_next)
+                try:
+                    with there._engine.writing():
+                        written += there._engine.change_many(there._statements.copy, rows, batches.make_next)
+                except InvalidDocument:  # of one that the server has no room for; it does not tell which
+                    written += _one_by_one(rows, counterpart)
                 documents += len(rows)
                 progress(documents, max(documents, total))
             surplus += max(counterpart.count() - collection.count(), 0)
@@ -126,6 +129,21 @@ def _rows(collection: Collection, counterpart: Collection) -> Iterator[Values]:
             _, ts, etag, _ = stored
             yield *encoded.values(ts, etag), counterpart._id, present(counterpart._engine.statement_clock)
         after = last
+
+
+def _one_by_one(rows: list[Values], counterpart: Collection) -> int:
+    """Write as many as can be, and tell how many. Raises InvalidDocument, which names the first that cannot."""
+    engine, written = counterpart._engine, 0
+    for row in rows:
+        try:
+            with engine.writing():
+                written += engine.change_many(engine.statements.copy, [row])
+        except InvalidDocument as error:
+            raise InvalidDocument(
+                f"document {row[0]!r} of {counterpart.name!r} cannot be copied to {engine.name}: {error}; change "
+                "or delete it in the source, then copy again"
+            ) from error
+    return written
 
 
 def _bytes(row: Values) -> int:

@@ -85,8 +85,8 @@ def translated(error: psycopg.Error, name: str, busy_timeout: float, *, lost: bo
             )
         case errors.InsufficientPrivilege():
             return StoreReadOnly(
-                f"{name} cannot be written: {said(error)}; the role needs INSERT, UPDATE and DELETE on its tables, and "
-                "must own them to make indexes"
+                f"{name} cannot be written: {said(error)}; the role needs INSERT, UPDATE and DELETE on its tables and "
+                "USAGE on its sequences, and must own the tables to make indexes"
             )
         case errors.DuplicateTable():
             return StoreFailed(
