@@ -1,5 +1,7 @@
 import gzip
 import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -145,3 +147,59 @@ def test_a_packed_file_that_is_damaged_stops_the_import_on_one_line(db: str, run
     stopped = run("import", db, "carts", "cut.jsonl.gz", code=1)
     assert stopped.stderr.count("\n") == 1
     assert "continue with --skip" in stopped.stderr
+
+
+@pytest.fixture
+def kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A store in a file, other names for it, and files that SQLite has beside it; it holds the same afterwards."""
+    monkeypatch.chdir(path.parent)
+    with ttlstore.open(path, vacuum=False) as store:
+        store.create_collection("carts").create({"id": "a", "n": 1})
+        os.symlink("store.db", "linked.db")
+        os.link("store.db", "store.db.unfinished")
+        yield "store.db"
+    assert contents("store.db") == {"a": 1}
+
+
+OF_THE_STORE = ["store.db", "./store.db", "linked.db", "store.db-wal", "store.db-shm", "store.db-journal"]
+
+
+@pytest.mark.parametrize("file", [*OF_THE_STORE, "store.db.unfinished"])
+def test_no_file_of_the_store_is_overwritten_by_an_export(kept: str, run: Run, file: str) -> None:
+    for target in (kept, "linked.db", f"sqlite:///{kept}"):
+        refused = run("export", target, "carts", file, code=2)
+        assert f"{file} is a file of the store " in refused.stderr
+        assert "name another file" in refused.stderr
+
+
+@pytest.mark.parametrize("file", OF_THE_STORE)
+def test_no_file_of_the_store_is_overwritten_by_the_records_that_an_import_refuses(
+    kept: str, run: Run, file: str
+) -> None:
+    for target in (kept, "linked.db"):
+        refused = run("import", target, "carts", "--errors", file, stdin=LINES, code=2)
+        assert f"{file} is a file of the store {target}" in refused.stderr
+
+
+def test_an_export_is_not_completed_under_the_name_of_the_store(kept: str, run: Run) -> None:
+    os.link(kept, "carts.jsonl.unfinished")
+    assert "carts.jsonl.unfinished is a file of the store" in run("export", kept, "carts", "carts.jsonl", code=2).stderr
+
+
+def test_another_database_is_not_overwritten(db: str, run: Run) -> None:
+    with ttlstore.open("another.db") as another:
+        another.create_collection("carts").create({"id": "b", "n": 2})
+    for refused in (
+        run("export", db, "carts", "another.db", code=2),
+        run("import", db, "carts", "--errors", "another.db", stdin=LINES, code=2),
+    ):
+        assert "another.db is a database, and would be overwritten: name another file" in refused.stderr
+    assert contents("another.db") == {"b": 2}
+    assert contents(db) == {}
+
+
+def test_an_export_takes_the_place_of_an_earlier_one(db: str, run: Run) -> None:
+    run("export", db, "carts", "carts.jsonl")
+    run("import", db, "carts", stdin=LINES)
+    run("export", db, "carts", "carts.jsonl")
+    assert len(Path("carts.jsonl").read_text().splitlines()) == 2

@@ -8,11 +8,17 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import IO, Any, NamedTuple
 
+import click
+
 from ttlstore.cli.output import json_text
 from ttlstore.errors import InvalidDocument
 
 STDIO = "-"
 ARRAY_SUFFIXES = (".json", ".json.gz")
+UNFINISHED = ".unfinished"  # ends the name of a file that is not complete
+
+_DATABASE = b"SQLite format 3\0"  # how a file of SQLite's begins
+_OF_A_STORE = ("", "-wal", "-shm", "-journal")  # how the names of its files end
 
 
 class Record(NamedTuple):
@@ -83,6 +89,36 @@ class Source:
                 yield Record(number, line)
 
 
+def check_target(name: str, store: str) -> None:
+    """Refuse to write over the store or another database. Raises UsageError."""
+    # By its names and by stat. It is not opened: closing it would drop the locks that SQLite holds there.
+    if any(_is_same(name, own) for path in (store, os.path.realpath(store)) for own in _files(path)):
+        raise click.UsageError(f"{name} is a file of the store {store}, and would be overwritten: name another file")
+    if _is_database(name):
+        raise click.UsageError(f"{name} is a database, and would be overwritten: name another file, or remove it first")
+
+
+def _files(store: str) -> list[str]:
+    return [f"{store}{ending}" for ending in _OF_A_STORE]
+
+
+def _is_same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:  # one is not there, and could be made
+        return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _is_database(name: str) -> bool:
+    if not os.path.isfile(name):  # to open a pipe would wait for its other end
+        return False
+    try:
+        with open(name, "rb") as file:
+            return file.read(len(_DATABASE)) == _DATABASE
+    except OSError:  # may be written and not read
+        return False
+
+
 def write_documents(name: str, documents: Iterable[Any]) -> None:
     """Write an array to a file whose name says so, else JSON Lines. A file takes its name when it is complete."""
     with _target(name) as target:
@@ -102,7 +138,7 @@ def _target(name: str) -> Iterator[IO[bytes] | gzip.GzipFile]:
     if name == STDIO:
         yield sys.stdout.buffer
         return
-    unfinished = f"{name}.unfinished"
+    unfinished = f"{name}{UNFINISHED}"
     try:
         with open(unfinished, "wb") as file:
             if name.endswith(".gz"):

@@ -13,7 +13,7 @@ from ttlstore.cli.opening import opened
 from ttlstore.cli.output import counted, json_text
 from ttlstore.cli.params import collection_argument, complete_file, store_command
 from ttlstore.cli.progress import interrupted, progress
-from ttlstore.cli.records import STDIO, Record, Source, write_documents
+from ttlstore.cli.records import STDIO, UNFINISHED, Record, Source, check_target, write_documents
 from ttlstore.errors import InvalidDocument, InvalidTtl, TtlStoreError
 
 if TYPE_CHECKING:
@@ -53,6 +53,9 @@ def export_command(db: str, collection: str, file: str) -> None:
                 advance(written)
 
     with opened(db) as store:
+        if file != STDIO:
+            check_target(file, store.name)
+            check_target(f"{file}{UNFINISHED}", store.name)
         documents = store.collection(collection)
         try:
             with progress(f"export {collection}", documents.count()) as advance:
@@ -107,6 +110,8 @@ def import_command(db: str, collection: str, file: str, errors: str | None, skip
     """
     with ExitStack() as resources:
         store = resources.enter_context(opened(db))
+        if errors:
+            check_target(errors, store.name)
         documents = store.collection(collection)
         try:
             refused = resources.enter_context(open(errors, "a" if skip else "w")) if errors else None
