@@ -28,7 +28,7 @@ def carts(ticking: FakeClock) -> Iterator[Collection]:
         yield carts
 
 
-def ids(carts: Collection, **options: float) -> list[str]:
+def ids(carts: Collection, **options: float | str | None) -> list[str]:
     return [document["id"] for document, _ in carts.newest(**options)]  # type: ignore[arg-type]
 
 
@@ -44,6 +44,15 @@ def test_newest_stops_at_its_limit(carts: Collection) -> None:
 
 def test_newest_of_a_partition_leaves_the_others_out(carts: Collection) -> None:
     assert ids(carts, partition=1) == ["c", "a"]
+
+
+def test_newest_of_a_partition_by_the_id_is_the_document_with_that_id(store: Store) -> None:
+    letters = store.create_collection("letters", default_ttl=100)
+    letters.create_many([{"id": "a"}, {"id": "b", "ttl": 10}, {"id": "c", "ttl": -1}, {"id": "5"}])
+    for id in ("a", "b", "c", "5"):
+        assert ids(letters, partition=id) == [id]
+    for other in ("", "d", 5, True, None):
+        assert ids(letters, partition=other) == []
 
 
 def test_newest_tells_what_expires_within_a_time(carts: Collection) -> None:
@@ -89,7 +98,7 @@ def test_newest_puts_documents_with_and_without_a_ttl_of_their_own_in_one_order(
 
 def test_newest_of_those_that_inherit_the_default_comes_by_an_index(file_store: Store) -> None:
     carts = file_store.create_collection("carts", default_ttl=100)
-    sql, arrange = _statement(file_store._engine.prepare)
+    sql, arrange = _statement(file_store._engine.prepare, by_id=False)
     statement = Prepared(sql.replace(_COLLECTION, str(carts._id)), arrange)
     steps = file_store._engine.steps(statement, (0, None, None, 10))
     assert sum("documents_by_write (collection_id=?)" in step for step in steps) == 1

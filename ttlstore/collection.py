@@ -178,9 +178,11 @@ class Collection:
 
         With `partition`, only those in it; with `expiring_within`, only those that expire in so many seconds.
         """
-        asked = None if partition is UNSET else self._partition("", partition)
+        asked = None if partition is UNSET else encode_partition(partition)
+        if asked is not None and self._partitioned_by_id:
+            asked = partition if isinstance(partition, str) else ""  # which is no document's id
         within = None if expiring_within is None else round(expiring_within * 1000)
-        found = newest(self._engine, self._id, limit, asked, within)
+        found = newest(self._engine, self._id, limit, asked, within, by_id=self._partitioned_by_id)
         if not found:
             self._settings.row()  # nothing is also what a dropped collection has
         return found

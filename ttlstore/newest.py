@@ -27,10 +27,13 @@ _COLLECTION = "/*collection*/"
 
 
 def newest(
-    engine: Engine, collection: int, limit: int, partition: str | None, within: int | None
+    engine: Engine, collection: int, limit: int, partition: str | None, within: int | None, *, by_id: bool
 ) -> list[tuple[Document, Expiry]]:
-    """Those written last; of one partition, or that expire within so many milliseconds, if that is asked for."""
-    sql, arrange = _statement(engine.prepare)
+    """Those written last; of one partition, or that expire within so many milliseconds, if that is asked for.
+
+    `by_id`: the collection is partitioned by the id, and `partition` is one.
+    """
+    sql, arrange = _statement(engine.prepare, by_id=by_id)
     prepared = Prepared(sql.replace(_COLLECTION, f"{collection:d}"), arrange)
     rows = engine.all(prepared, (present(engine.statement_clock), partition, within, limit))
     return [
@@ -40,19 +43,20 @@ def newest(
 
 
 @cache
-def _statement(prepare: Prepare) -> Prepared:
+def _statement(prepare: Prepare, *, by_id: bool) -> Prepared:
     """The last of those that inherit the default, which an index has in order, and of the others, which are sorted.
 
     No index has these in order. One for them would cost every write of theirs more than it is worth.
     """
-    inherited = _part(documents.c.ttl.is_(None), BY_WRITE.name)
-    own = _part(documents.c.ttl.is_not(None), BY_EXPIRY.name)
+    key = documents.c.id if by_id else documents.c.partition
+    inherited = _part(documents.c.ttl.is_(None), key, BY_WRITE.name)
+    own = _part(documents.c.ttl.is_not(None), key, BY_EXPIRY.name)
     both = union_all(select(inherited), select(own)).subquery("both")
     last = select(both).order_by(both.c.ts.desc(), both.c.seq.desc()).limit(bindparam("limit"))
     return prepare(last, "now", "asked_partition", "within", "limit")
 
 
-def _part(condition: ColumnElement[bool], index: str | None) -> Subquery:
+def _part(condition: ColumnElement[bool], key: ColumnElement[str], index: str | None) -> Subquery:
     collection: ColumnElement[int] = literal_column(_COLLECTION)
     this = collections.c.id == collection
     default_ttl = select(collections.c.default_ttl).where(this).scalar_subquery()
@@ -68,7 +72,7 @@ def _part(condition: ColumnElement[bool], index: str | None) -> Subquery:
             name.is_not(None),  # dropped, unless it has one
             condition,
             live(default_ttl=default_ttl),
-            or_(partition.is_(None), documents.c.partition == partition),
+            or_(partition.is_(None), key == partition),
             or_(within.is_(None), expiry(default_ttl) <= NOW + within),
         )
         .order_by(documents.c.ts.desc(), documents.c.seq.desc())
