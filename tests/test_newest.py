@@ -11,6 +11,7 @@ from ttlstore.collection import Collection
 from ttlstore.newest import _COLLECTION, _statement
 from ttlstore.statements import Prepared
 from ttlstore.testing import FakeClock
+from ttlstore.ttl import MAX_TTL
 
 
 @pytest.fixture
@@ -59,6 +60,28 @@ def test_newest_tells_what_expires_within_a_time(carts: Collection) -> None:
     assert ids(carts, expiring_within=8) == ["b"]
     assert ids(carts, expiring_within=7.999) == []
     assert ids(carts, expiring_within=1000) == ["b", "a"]
+
+
+@pytest.mark.parametrize("limit", [-1, 2**63, 2**70, 1.5, float("inf"), float("nan")])
+def test_newest_refuses_a_limit_that_is_no_count(store: Store, limit: float) -> None:
+    carts = store.create_collection("carts", default_ttl=100)
+    with pytest.raises(ValueError, match=rf"limit must be a whole number from 0 to {2**63 - 1}, got ") as refused:
+        ids(carts, limit=limit)
+    assert str(refused.value).endswith(f"got {limit!r}")
+
+
+@pytest.mark.parametrize("seconds", [-0.001, MAX_TTL + 0.001, 1e17, float("inf"), float("-inf"), float("nan")])
+def test_newest_refuses_a_time_that_no_document_has_left(store: Store, seconds: float) -> None:
+    carts = store.create_collection("carts", default_ttl=100)
+    with pytest.raises(ValueError, match=rf"expiring_within must be a number of seconds from 0 to {MAX_TTL}, or None"):
+        ids(carts, expiring_within=seconds)
+
+
+def test_newest_takes_the_least_and_the_most_that_it_allows(store: Store) -> None:
+    carts = store.create_collection("carts", default_ttl=100)
+    carts.create({"id": "a"})
+    assert ids(carts, limit=2**63 - 1, expiring_within=MAX_TTL) == ["a"]
+    assert ids(carts, limit=0) == ids(carts, expiring_within=0) == []
 
 
 def test_newest_leaves_out_what_has_expired(carts: Collection, ticking: FakeClock) -> None:
