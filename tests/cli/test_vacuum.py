@@ -59,7 +59,17 @@ def test_a_vacuum_that_does_not_trust_the_clock_is_refused(
 
 
 def test_a_time_that_is_none_is_refused(db: str, run: Run) -> None:
-    assert "x>0" in run("vacuum", db, "--max-seconds", "0", code=2).stderr
+    assert "0.0 is not in the range 0<x<=" in run("vacuum", db, "--max-seconds", "0", code=2).stderr
+
+
+@pytest.mark.parametrize("seconds", ["1e12", "2147483647.5", "inf", "nan"])
+@pytest.mark.parametrize("options", [(), ("--watch",)])
+def test_a_time_that_cannot_be_waited_for_is_refused(
+    db: str, run: Run, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], seconds: str
+) -> None:
+    monkeypatch.setattr("threading.Event.wait", lambda *_: True)  # or the test would wait where it is not refused
+    refused = run("vacuum", db, *options, "--max-seconds", seconds, code=2).stderr
+    assert f"{float(seconds)} is not in the range 0<x<=2147483647" in refused
 
 
 def test_watching_deletes_until_its_time_is_over(db: str, run: Run) -> None:

@@ -1,10 +1,12 @@
 """`vacuum`: delete the rows of expired documents, once or as a service."""
 
 import logging
+import math
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import click
 
@@ -13,11 +15,25 @@ from ttlstore.cli.output import counted, format_bytes
 from ttlstore.cli.params import DURATION, store_command
 from ttlstore.cli.progress import interrupted, progress
 from ttlstore.cli.times import format_time
+from ttlstore.ttl import MAX_TTL
+
+
+class _Seconds(click.FloatRange):
+    """A time to wait for. As long as a duration at most: what waits cannot count to any number."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True, max=MAX_TTL)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds: float = super().convert(value, param, ctx)
+        if math.isnan(seconds):  # which is not beyond any bound either
+            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
+        return seconds
 
 
 @store_command("vacuum")
 @click.option("--watch", is_flag=True, help="Go on as a service: delete what expires, until Ctrl-C or SIGTERM.")
-@click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True), help="Stop after this time.")
+@click.option("--max-seconds", type=_Seconds(), help="Stop after this time.")
 @click.option("--grace", type=DURATION, default=0, help="Keep what expired less than so long ago: it can be recovered.")
 def vacuum_command(db: str, watch: bool, max_seconds: float | None, grace: int) -> None:
     """Delete expired documents for good, and give the space back.
