@@ -1,6 +1,7 @@
 """What only a real terminal, a real pipe and a real Ctrl-C show."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -259,3 +260,15 @@ def test_an_export_can_be_piped_into_an_import(many: str, elsewhere: str) -> Non
 def test_every_way_to_start_is_the_same_command(program: list[str]) -> None:
     done = subprocess.run([sys.executable, *program, "--help"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("Usage: ttlstore [OPTIONS] COMMAND")
+
+
+def test_what_an_output_cannot_spell_is_escaped(db: str) -> None:
+    def run(*args: str) -> str:
+        env = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+        command = [sys.executable, "-m", "ttlstore", *args]
+        return subprocess.run(command, env=env, capture_output=True, check=True).stdout.decode("latin-1")
+
+    assert r"za\u017có\u0142\u0107" in run("put", db, "carts", '{"id": "zażółć"}')
+    assert r"za\u017có\u0142\u0107" in run("ls", db, "carts")
+    with ttlstore.open(db, vacuum=False) as store:
+        assert "zażółć" in store.collection("carts")
