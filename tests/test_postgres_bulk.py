@@ -2,6 +2,7 @@
 
 import os
 import signal
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +15,16 @@ import pytest
 
 import ttlstore
 from tests.postgres import Server, end_connections, moments_later, waiting, waits_for_a_lock
-from ttlstore import Collection, CollectionNotFound, ConnectionLost, DocumentExists, Store, StoreBusy
+from ttlstore import (
+    Collection,
+    CollectionNotFound,
+    ConnectionLost,
+    DocumentExists,
+    IndexingPolicy,
+    InvalidDocument,
+    Store,
+    StoreBusy,
+)
 from ttlstore.batches import BATCH_ROWS
 from ttlstore.document import Encoded
 from ttlstore.engine.postgres import bulk, clock, connections
@@ -129,6 +139,52 @@ def test_a_transaction_goes_on_after_documents_that_exist(live: Store, sessions:
             sessions.create_many({"id": str(number)} for number in range(COPIED_ROWS))
         assert sessions.create_many({"id": f"other {number}"} for number in range(COPIED_ROWS)) == COPIED_ROWS
     assert sessions.count() == 1 + COPIED_ROWS
+
+
+def noise(characters: int) -> str:
+    """A text that cannot be packed."""
+    return random.Random(1).randbytes(characters // 2).hex()
+
+
+@pytest.fixture(params=["a partition key", "an index"])
+def refusing(live: Store, request: pytest.FixtureRequest) -> tuple[Collection, dict[str, Any]]:
+    """A collection, and what makes a document one that only the server refuses."""
+    if request.param == "a partition key":
+        return live.create_collection("refusing", partition_key="/p"), {"p": noise(9000)}
+    letters = random.Random(1)
+    long = {f"p{n}": "".join(chr(letters.randrange(0x20000, 0x2A000)) for _ in range(100)) for n in range(8)}
+    paths = tuple(f"/{name}" for name in long)
+    return live.create_collection("refusing", indexing=IndexingPolicy(paths=(paths,))), long
+
+
+@both
+@pytest.mark.parametrize("bad", [0, 7, COPIED_ROWS + 7, BATCH_ROWS + 7])
+def test_a_document_that_the_server_refuses_is_named_by_its_position_and_what_came_before_is_stored(
+    refusing: tuple[Collection, dict[str, Any]], verb: str, bad: int
+) -> None:
+    collection, refused = refusing
+    documents = [{"id": str(number), "p": "short"} for number in range(bad + 5)]
+    documents[bad] |= refused
+    documents[bad + 2] |= refused
+    with pytest.raises(InvalidDocument, match=rf"^document {bad} \(.* too long.*; the {bad} before it are stored$"):
+        getattr(collection, verb)(documents)
+    assert [document["id"] for document in collection] == [str(number) for number in range(bad)]
+
+
+@both
+@pytest.mark.parametrize("bad", [7, BATCH_ROWS + 7])
+def test_a_transaction_goes_on_after_a_document_that_the_server_refuses(
+    live: Store, refusing: tuple[Collection, dict[str, Any]], verb: str, bad: int
+) -> None:
+    collection, refused = refusing
+    documents = [{"id": str(number), "p": "short"} for number in range(bad + 5)]
+    documents[bad] |= refused
+    with live.transaction():
+        collection.create({"id": "before", "p": "short"})
+        with pytest.raises(InvalidDocument, match=rf"^document {bad} \(.*; nothing of this call is stored$"):
+            getattr(collection, verb)(documents)
+        assert getattr(collection, verb)([{"id": "after", "p": "short"}]) == 1
+    assert [document["id"] for document in collection] == ["before", "after"]
 
 
 def barring(by_hand: psycopg.Connection, id: str) -> None:

@@ -1,7 +1,7 @@
 """Writing many documents: streaming, in batches, each of them a transaction of its own."""
 
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -36,8 +36,10 @@ class BulkWrite:
         try:
             with self.engine.writing() if all_or_none else nullcontext():
                 for batch in (batches := Batches(documents, lambda encoded: len(encoded.body))):
-                    written = self._write(batch, batches.make_next)
+                    written, refusal = self._write(batch, batches.make_next)
                     stored += written
+                    if refusal is not None:
+                        raise refusal
                     if written < len(batch):
                         self.refuse(batch[written])
         except Exception as error:
@@ -48,8 +50,11 @@ class BulkWrite:
             raise
         return stored
 
-    def _write(self, batch: list[Encoded], meanwhile: Callable[[], None]) -> int:
-        """Write a batch up to the first document that is refused, and tell how many that were."""
+    def _write(self, batch: list[Encoded], meanwhile: Callable[[], None]) -> tuple[int, InvalidDocument | None]:
+        """Write a batch up to the first document that is refused.
+
+        Tells how many that were, and what the database had against the next one, unless that just changed nothing.
+        """
 
         def rows() -> Iterator[Values]:
             now, ts = moment(self.engine.statement_clock)
@@ -57,11 +62,17 @@ class BulkWrite:
             self.noticed({encoded.ttl for encoded in batch}, present(self.engine.clock))
             return (encoded.values(ts, new_etag()) + tail for encoded in batch)
 
-        if self.engine.write_all(self.statement, len(batch), rows, meanwhile):
-            return len(batch)
+        with suppress(InvalidDocument):
+            if self.engine.write_all(self.statement, len(batch), rows, meanwhile):
+                return len(batch), None
         # The database does not tell which: look at each.
         with self.engine.writing():
             for position, row in enumerate(rows()):
-                if not self.engine.change(self.statement, row):
-                    return position
-        return len(batch)
+                try:
+                    with self.engine.writing():  # a server goes on after an error from a savepoint only
+                        changed = self.engine.change(self.statement, row)
+                except InvalidDocument as error:
+                    return position, error
+                if not changed:
+                    return position, None
+        return len(batch), None
