@@ -48,6 +48,7 @@ def test_a_bad_document_is_named_by_its_position_and_what_came_before_is_stored(
         getattr(archive, verb)(documents)
     assert f"document {bad} (counted from 0)" in str(refused.value)
     assert f"the {bad} before it are stored" in str(refused.value)
+    assert refused.value.position == bad  # type: ignore[attr-defined]  # each of them has one
     assert archive.count() == bad
 
 

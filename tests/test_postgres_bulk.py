@@ -1,8 +1,8 @@
 """Bulk writes on PostgreSQL: the server writes a batch while the next is made, and neither can harm the other."""
 
 import os
-import signal
 import random
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -166,8 +166,11 @@ def test_a_document_that_the_server_refuses_is_named_by_its_position_and_what_ca
     documents = [{"id": str(number), "p": "short"} for number in range(bad + 5)]
     documents[bad] |= refused
     documents[bad + 2] |= refused
-    with pytest.raises(InvalidDocument, match=rf"^document {bad} \(.* too long.*; the {bad} before it are stored$"):
+    with pytest.raises(
+        InvalidDocument, match=rf"^document {bad} \(.* too long.*; the {bad} before it are stored$"
+    ) as error:
         getattr(collection, verb)(documents)
+    assert error.value.position == bad
     assert [document["id"] for document in collection] == [str(number) for number in range(bad)]
 
 

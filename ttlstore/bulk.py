@@ -8,7 +8,7 @@ from typing import NoReturn
 from ttlstore.batches import Batches
 from ttlstore.document import Encoded, new_etag
 from ttlstore.engine import Engine
-from ttlstore.errors import DocumentExists, InvalidDocument, InvalidTtl
+from ttlstore.errors import DocumentRefused, InvalidDocument
 from ttlstore.statements import Prepared, Values
 from ttlstore.ttl import moment, present
 
@@ -44,8 +44,10 @@ class BulkWrite:
                         self.refuse(batch[written])
         except Exception as error:
             kept = "nothing of this call is stored" if all_or_none else f"the {stored} before it are stored"
-            if isinstance(error, InvalidDocument | InvalidTtl | DocumentExists):
-                raise type(error)(f"document {stored} (counted from 0): {error}; {kept}") from error
+            if isinstance(error, DocumentRefused):
+                named = type(error)(f"document {stored} (counted from 0): {error}; {kept}")
+                named.position = stored
+                raise named from error
             error.add_note(f"after {stored} documents: {kept}")
             raise
         return stored

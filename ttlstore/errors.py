@@ -35,7 +35,16 @@ def dropped(collection: str) -> CollectionNotFound:
     return CollectionNotFound(f"the collection {collection!r} was dropped")
 
 
-class DocumentExists(TtlStoreError, ValueError):
+class DocumentRefused(TtlStoreError, ValueError):
+    """A document that cannot be stored as it is. The base of what is raised for one, never raised itself.
+
+    `position` tells which document of a bulk write it is, counted from 0.
+    """
+
+    position: int = 0
+
+
+class DocumentExists(DocumentRefused):
     """A live document with this id (and partition) is there already."""
 
 
@@ -47,11 +56,11 @@ class PreconditionFailed(TtlStoreError):
     """`if_match` names another version of the document than the one that is stored."""
 
 
-class InvalidTtl(TtlStoreError, ValueError):
+class InvalidTtl(DocumentRefused):
     """A `ttl` or `default_ttl` that is not a valid number of seconds, or that the collection cannot take."""
 
 
-class InvalidDocument(TtlStoreError, ValueError):
+class InvalidDocument(DocumentRefused):
     """The document is not JSON, or its id or partition key is not valid. Nothing was written."""
 
 

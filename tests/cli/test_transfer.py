@@ -1,6 +1,7 @@
 import gzip
 import json
 import os
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -203,3 +204,55 @@ def test_an_export_takes_the_place_of_an_earlier_one(db: str, run: Run) -> None:
     run("import", db, "carts", stdin=LINES)
     run("export", db, "carts", "carts.jsonl")
     assert len(Path("carts.jsonl").read_text().splitlines()) == 2
+
+
+BROKEN = {70, 73, 500, 1002}
+TOO_LONG_FOR_A_SERVER = {71, 72, 1000, 1001, 1004, 2100}
+
+
+@pytest.fixture
+def parts(db: str, run: Run) -> str:
+    """2,100 records for a collection that is partitioned by /p. The 80th is a blank line."""
+    run("create", db, "parts", "--partition-key", "/p")
+    noise = random.Random(1).randbytes(4500).hex()  # which cannot be packed
+    lines = [f'{{"id": "{n}", "p": "{noise if n in TOO_LONG_FOR_A_SERVER else n}"}}' for n in range(1, 2101)]
+    for number in BROKEN:
+        lines[number - 1] = "broken"
+    lines[79] = ""
+    return "\n".join(lines)
+
+
+def parts_of(db: str) -> set[int]:
+    with ttlstore.open(db) as store:
+        return {int(document["id"]) for document in store.collection("parts")}
+
+
+def test_an_import_goes_past_what_the_server_refuses_and_stores_all_else(
+    db: str, kind: str, run: Run, parts: str
+) -> None:
+    bad = BROKEN | (TOO_LONG_FOR_A_SERVER if kind == "postgres" else set())
+    done = run("import", db, "parts", "--errors", "refused.jsonl", stdin=parts, code=1)
+    assert f"imported {2099 - len(bad):,} documents into 'parts'" in done.stderr
+    assert f"Error: {len(bad)} records refused: see refused.jsonl\n" in done.stderr
+    refused = [json.loads(line) for line in Path("refused.jsonl").read_text().splitlines()]
+    assert [record["record"] for record in refused] == sorted(bad)
+    assert [record["content"] for record in refused] == [parts.splitlines()[number - 1] for number in sorted(bad)]
+    assert {record["record"] for record in refused if "too long" in record["error"]} == bad - BROKEN
+    assert parts_of(db) == set(range(1, 2101)) - bad - {80}
+
+
+def test_an_import_stops_at_what_the_server_refuses_and_continues_after_it(
+    db: str, kind: str, run: Run, parts: str
+) -> None:
+    bad = BROKEN | (TOO_LONG_FOR_A_SERVER if kind == "postgres" else set())
+    skip = 0
+    for number in sorted(bad):
+        stopped = run("import", db, "parts", "--skip", str(skip), stdin=parts, code=1).stderr
+        assert stopped.startswith(f"Error: record {number}: ")
+        new = set(range(skip + 1, number)) - {80}
+        assert f"; {len(new):,} document{'' if len(new) == 1 else 's'} stored; " in stopped
+        assert stopped.endswith(f"; continue with --skip {number - 1}\n")
+        assert parts_of(db) == set(range(1, number)) - bad - {80}
+        skip = number
+    run("import", db, "parts", "--skip", str(skip), stdin=parts)
+    assert parts_of(db) == set(range(1, 2101)) - bad - {80}

@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import click
 
@@ -154,29 +154,24 @@ class Import:
             raise click.ClickException(f"{counted(self._refused, 'record')} refused: see {self._refused_file.name}")
 
     def _store(self, batch: list[Record]) -> None:
-        rest = iter(batch)
-        record = batch[0]
-
-        def documents() -> Iterator[Any]:
-            nonlocal record
-            for record in rest:
-                yield record.document()
-
-        while True:
+        while batch:
             try:
-                self._collection.upsert_many(documents())
+                stored = self._collection.upsert_many(record.document() for record in batch)
             except (InvalidDocument, InvalidTtl) as error:
-                self._account(batch, record.number - 1)
+                # Not the record that was read last: others are read while the server has not looked at this one.
+                record = batch[error.position]
+                self._account(error.position, record.number - 1)
                 # The cause is the refusal itself, without the position in this call.
                 self._refuse(record, error.__cause__ or error)
+                batch = batch[error.position + 1 :]
             else:
-                self._account(batch, batch[-1].number)
+                self._account(stored, batch[-1].number)
                 return
 
-    def _account(self, batch: list[Record], done: int) -> None:
-        """Records of the batch up to number `done` are stored, if they were not refused."""
-        self._stored += sum(self._done < record.number <= done for record in batch)
-        self._done = max(self._done, done)
+    def _account(self, stored: int, done: int) -> None:
+        """So many more are stored, and records up to number `done` are stored or refused."""
+        self._stored += stored
+        self._done = done
 
     def _refuse(self, record: Record, reason: BaseException) -> None:
         if self._refused_file is None:
