@@ -10,8 +10,8 @@ import pytest
 
 import ttlstore
 from tests.files import database
-from tests.kinds import on_sqlite
-from ttlstore import CannotOpen, Store, StoreBusy, StoreCorrupt
+from tests.kinds import on_a_file, on_sqlite
+from ttlstore import CannotOpen, Store, StoreBusy, StoreCorrupt, migrate
 from ttlstore.testing import FakeClock
 
 
@@ -146,6 +146,15 @@ def test_an_undamaged_store_has_nothing_wrong(store: Store, clock: FakeClock) ->
     store.create_collection("dropped", partition_key="/k").create({"id": "a", "k": None})
     store.delete_collection("dropped")
     assert store.check() == []
+
+
+@pytest.mark.parametrize("index", ["documents_by_expiry", "documents_by_write", "documents_in_order"])
+@on_a_file
+def test_an_index_that_is_missing_is_told(store: Store, path: Path, index: str) -> None:
+    database(path, f"DROP INDEX {index}")
+    assert [problem.partition(": ")[0] for problem in store.check()] == [f"there is no index {index}"]
+    (again,) = [sql for sql in migrate.script("new.db", "head", direction="upgrade").split(";") if index in sql]
+    database(path, again)
 
 
 def test_a_check_tells_how_far_it_is(store: Store, clock: FakeClock) -> None:

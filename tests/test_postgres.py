@@ -399,3 +399,29 @@ def test_opened_for_reading_only_it_reads_and_refuses_to_write(
             with pytest.raises(StoreReadOnly, match="cannot be written"):
                 write()
     assert sessions.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("gone", "again", "columns"),
+    [
+        (
+            "ALTER TABLE documents DROP CONSTRAINT documents_key",
+            "ALTER TABLE documents ADD CONSTRAINT documents_key UNIQUE (collection_id, id, partition)",
+            "collection_id, id, partition",
+        ),
+        (
+            "DROP INDEX documents_in_order",
+            "CREATE INDEX documents_in_order ON documents (collection_id, seq)",
+            "collection_id, seq",
+        ),
+    ],
+)
+def test_a_check_tells_of_an_index_that_a_restored_store_lacks(
+    live: Store, by_hand: psycopg.Connection, gone: str, again: str, columns: str
+) -> None:
+    by_hand.execute(gone.encode())
+    by_hand.commit()
+    (problem,) = live.check()
+    assert problem.startswith(f"there is no index over documents ({columns}): ")
+    by_hand.execute(again.encode())
+    by_hand.commit()

@@ -59,6 +59,8 @@ collections = Table(
     sqlite_autoincrement=True,  # an id is never used again: a handle on a dropped collection must not meet another
 )
 
+KEY_COLUMNS = ("collection_id", "id", "partition")  # of a document
+
 documents = Table(
     "documents",
     metadata,
@@ -73,7 +75,7 @@ documents = Table(
     Column("size", Integer, nullable=False),  # of the body, in bytes
     Column("checksum", BigInteger, nullable=False),  # of the body and _ts: damage is noticed, not handed out
     Column("body", Text, nullable=False),  # last: what follows a long text is slow to reach
-    UniqueConstraint("collection_id", "id", "partition", name="documents_key"),
+    UniqueConstraint(*KEY_COLUMNS, name="documents_key"),
     postgresql_with=_CLEANED_EARLY,
 )
 
@@ -99,6 +101,9 @@ BY_WRITE = Index(
     postgresql_where=documents.c.ttl.is_(None),
 )
 IN_ORDER = Index("documents_in_order", documents.c.collection_id, documents.c.seq)
+
+# The indexes that every store has, besides its keys: what cannot do without them fails, or is slow without a word.
+REQUIRED_INDEXES = (BY_EXPIRY, BY_WRITE, IN_ORDER)
 
 # The indexes that users ask for come and go with the collections' settings: no migration knows them.
 INDEXES_OF_COLLECTIONS = "documents_of_"

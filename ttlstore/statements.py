@@ -37,6 +37,7 @@ from sqlalchemy.sql.dml import ReturningDelete
 from ttlstore.schema import (
     BEFORE_ALL,
     IN_ORDER,
+    KEY_COLUMNS,
     NOW,
     NOW_HOLDING,
     collections,
@@ -137,7 +138,7 @@ def insertions(
     insertion = insert_or(documents).from_select(columns, source)
     # Not INSERT OR REPLACE: it would delete the row and make another, at another place in the order.
     overwriting = {
-        "index_elements": ["collection_id", "id", "partition"],
+        "index_elements": KEY_COLUMNS,
         "set_": {column: insertion.excluded[column.key] for column in content},
     }
     default_ttl = select(collections.c.default_ttl).where(this_collection).with_for_update(read=True)

@@ -17,6 +17,9 @@ from ttlstore.errors import CannotOpen, StoreFailed, shown
 from ttlstore.statements import Prepare, Prepared, Statements, Values
 from ttlstore.ttl import Clock
 
+# What `check` says of an index that every store has, and this one lacks: as after a dump that was cut off.
+MAKE_AGAIN = "make it again, by the script for a new store: ttlstore migrate upgrade NEW --sql"
+
 Row = tuple[Any, ...]
 Durability = Literal["full", "normal"]
 Progress = Callable[[int, int], None]

@@ -13,7 +13,7 @@ import psycopg
 import sqlalchemy
 from psycopg.pq import TransactionStatus
 
-from ttlstore.engine import Durability, Engine, Progress, Row, Settings, Space, all_or_none
+from ttlstore.engine import MAKE_AGAIN, Durability, Engine, Progress, Row, Settings, Space, all_or_none
 from ttlstore.engine.json import Json
 from ttlstore.engine.postgres.address import Address
 from ttlstore.engine.postgres.bulk import Sending, send
@@ -22,7 +22,7 @@ from ttlstore.engine.postgres.connections import LOCKS, Connection, Connections
 from ttlstore.engine.postgres.errors import BARRED, is_busy
 from ttlstore.engine.postgres.few import FoundFew, few_at_once
 from ttlstore.engine.postgres.identity import IDENTITY, Identity
-from ttlstore.engine.postgres.indexes import ALL_INDEXES, BEING_MADE, IndexMaker
+from ttlstore.engine.postgres.indexes import ALL_INDEXES, BEING_MADE, MISSING_INDEXES, IndexMaker
 from ttlstore.engine.postgres.json import PostgresJson
 from ttlstore.engine.postgres.migrating import migrating
 from ttlstore.engine.postgres.rights import is_there
@@ -338,7 +338,11 @@ class PostgresEngine(PostgresTransactions):
             f"AND NOT {BEING_MADE} ORDER BY 1"
         )
         found = self.all(invalid, (documents.name, collections.name))
-        return [f"the index {name} is not valid: REINDEX INDEX {name}" for (name,) in found]
+        missing = self.all(MISSING_INDEXES)
+        return [
+            *(f"the index {name} is not valid: REINDEX INDEX {name}" for (name,) in found),
+            *(f"there is no index over {documents.name} ({columns}): {MAKE_AGAIN}" for (columns,) in missing),
+        ]
 
     def backup(self, path: str, progress: Progress) -> None:
         self._connections.require_usable()

@@ -15,7 +15,7 @@ import psycopg
 from ttlstore.engine.postgres.connections import LOCKS
 from ttlstore.engine.postgres.errors import translated
 from ttlstore.errors import StoreBusy
-from ttlstore.schema import collections, documents
+from ttlstore.schema import KEY_COLUMNS, REQUIRED_INDEXES, collections, documents
 from ttlstore.statements import Prepared
 
 TURN_SECONDS = 0.05  # between looks whether another is done
@@ -30,6 +30,17 @@ ALL_INDEXES = Prepared(
     "FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid "
     "WHERE indrelid = %s::regclass AND starts_with(relname, %s)",
     lambda values: values * 2,
+)
+
+_WANTED = [(KEY_COLUMNS, True), *(([column.name for column in index.columns], False) for index in REQUIRED_INDEXES)]
+# By their columns: they are called otherwise where the table is in partitions.
+MISSING_INDEXES = Prepared(
+    "SELECT wanted FROM unnest(%s::text[], %s::boolean[]) AS needed(wanted, has_to_be_unique) WHERE NOT EXISTS ("
+    "SELECT FROM pg_index WHERE indrelid = %s::regclass AND (indisunique OR NOT has_to_be_unique) AND wanted = ("
+    "SELECT string_agg(attname::text, ', ' ORDER BY place) "
+    "FROM unnest(indkey::int2[]) WITH ORDINALITY AS key(number, place) "
+    "JOIN pg_attribute ON attrelid = indrelid AND attnum = number))",
+    lambda _: ([", ".join(columns) for columns, _ in _WANTED], [unique for _, unique in _WANTED], documents.name),
 )
 
 _OF_AN_INDEX = re.compile("^((?:CREATE|DROP) INDEX )")

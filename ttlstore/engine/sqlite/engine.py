@@ -13,7 +13,7 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
-from ttlstore.engine import Durability, Engine, Progress, Row, Settings, Space, all_or_none
+from ttlstore.engine import MAKE_AGAIN, Durability, Engine, Progress, Row, Settings, Space, all_or_none
 from ttlstore.engine.json import Json
 from ttlstore.engine.sqlite import connections
 from ttlstore.engine.sqlite.connections import Connection, Connections
@@ -28,7 +28,7 @@ from ttlstore.errors import (
     StoreBusy,
     StoreFull,
 )
-from ttlstore.schema import INDEXES_OF_COLLECTIONS
+from ttlstore.schema import INDEXES_OF_COLLECTIONS, REQUIRED_INDEXES
 from ttlstore.statements import Prepared, Statements, Values, preparing_for
 from ttlstore.ttl import Clock, moment
 
@@ -301,7 +301,13 @@ class SqliteEngine(SqliteTransactions):
     def check(self) -> list[str]:
         problems = [row[0] for row in self.all(_literal("PRAGMA integrity_check")) if row[0] != "ok"]
         orphans = len(self.all(_literal("PRAGMA foreign_key_check")))
-        return [*problems, *([f"{orphans} documents belong to no collection"] if orphans else [])]
+        there = {row[0] for row in self.all(_literal("SELECT name FROM sqlite_master WHERE type = 'index'"))}
+        missing = [index.name for index in REQUIRED_INDEXES if index.name not in there]
+        return [
+            *problems,
+            *([f"{orphans} documents belong to no collection"] if orphans else []),
+            *(f"there is no index {name}: {MAKE_AGAIN}" for name in missing),
+        ]
 
     def backup(self, path: str, progress: Progress) -> None:
         here = self._connections.mine()
