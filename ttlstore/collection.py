@@ -47,7 +47,6 @@ from ttlstore.walk import Walk
 D = TypeVar("D")
 
 MAX_INTERVALS = 10_000  # of a forecast
-MAX_LIMIT = 2**63 - 1  # documents: as far as the databases count
 
 
 class Collection:
@@ -180,18 +179,10 @@ class Collection:
         With `partition`, only those in it; with `expiring_within`, only those that expire in so many seconds.
         Raises ValueError.
         """
-        if not isinstance(limit, int) or not 0 <= limit <= MAX_LIMIT:
-            raise ValueError(f"limit must be a whole number from 0 to {MAX_LIMIT}, got {shown(limit)}")
-        if expiring_within is not None and not 0 <= expiring_within <= ttl.MAX_TTL:
-            raise ValueError(
-                f"expiring_within must be a number of seconds from 0 to {ttl.MAX_TTL}, or None for all documents, "
-                f"got {shown(expiring_within)}"
-            )
         asked = None if partition is UNSET else encode_partition(partition)
         if asked is not None and self._partitioned_by_id:
             asked = partition if isinstance(partition, str) else ""  # which is no document's id
-        within = None if expiring_within is None else round(expiring_within * 1000)
-        found = newest(self._engine, self._id, limit, asked, within, by_id=self._partitioned_by_id)
+        found = newest(self._engine, self._id, limit, asked, expiring_within, by_id=self._partitioned_by_id)
         if not found:
             self._settings.row()  # nothing is also what a dropped collection has
         return found

@@ -17,22 +17,33 @@ from sqlalchemy import (
 
 from ttlstore.document import Document, decode
 from ttlstore.engine import Engine
+from ttlstore.errors import shown
 from ttlstore.schema import BY_EXPIRY, BY_WRITE, NOW, collections, documents, expiry, live
 from ttlstore.statements import Prepare, Prepared
-from ttlstore.ttl import Expiry, present
+from ttlstore.ttl import MAX_TTL, Expiry, present
 from ttlstore.ttl import expiry as expiry_of
+
+MAX_LIMIT = 2**63 - 1  # documents: as far as the databases count
 
 # Its number stands in the text: a plan that a server keeps for a large collection would be slow for a small one.
 _COLLECTION = "/*collection*/"
 
 
 def newest(
-    engine: Engine, collection: int, limit: int, partition: str | None, within: int | None, *, by_id: bool
+    engine: Engine, collection: int, limit: int, partition: str | None, expiring_within: float | None, *, by_id: bool
 ) -> list[tuple[Document, Expiry]]:
-    """Those written last; of one partition, or that expire within so many milliseconds, if that is asked for.
+    """Those written last; of one partition, or that expire within so many seconds, if that is asked for.
 
-    `by_id`: the collection is partitioned by the id, and `partition` is one.
+    `by_id`: the collection is partitioned by the id, and `partition` is one. Raises ValueError.
     """
+    if not isinstance(limit, int) or not 0 <= limit <= MAX_LIMIT:
+        raise ValueError(f"limit must be a whole number from 0 to {MAX_LIMIT}, got {shown(limit)}")
+    if expiring_within is not None and not 0 <= expiring_within <= MAX_TTL:
+        raise ValueError(
+            f"expiring_within must be a number of seconds from 0 to {MAX_TTL}, or None for all documents, "
+            f"got {shown(expiring_within)}"
+        )
+    within = None if expiring_within is None else round(expiring_within * 1000)
     sql, arrange = _statement(engine.prepare, by_id=by_id)
     prepared = Prepared(sql.replace(_COLLECTION, f"{collection:d}"), arrange)
     rows = engine.all(prepared, (present(engine.statement_clock), partition, within, limit))
