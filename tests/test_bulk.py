@@ -10,6 +10,7 @@ import ttlstore
 from tests.undone import undone
 from ttlstore import Collection, CollectionNotFound, DocumentExists, InvalidDocument, InvalidTtl, Store
 from ttlstore.batches import BATCH_BYTES, BATCH_ROWS
+from ttlstore.errors import DocumentRefused
 from ttlstore.testing import FakeClock
 
 both = pytest.mark.parametrize("verb", ["create_many", "upsert_many"])
@@ -41,14 +42,14 @@ def test_any_iterable_will_do(archive: Collection, verb: str, make: Any) -> None
 )
 @both
 def test_a_bad_document_is_named_by_its_position_and_what_came_before_is_stored(
-    archive: Collection, verb: str, document: dict[str, Any], error: type[Exception], bad: int
+    archive: Collection, verb: str, document: dict[str, Any], error: type[DocumentRefused], bad: int
 ) -> None:
     documents = [*some(bad), document, *some(5)]
     with pytest.raises(error) as refused:
         getattr(archive, verb)(documents)
     assert f"document {bad} (counted from 0)" in str(refused.value)
     assert f"the {bad} before it are stored" in str(refused.value)
-    assert refused.value.position == bad  # type: ignore[attr-defined]  # each of them has one
+    assert refused.value.position == bad
     assert archive.count() == bad
 
 

@@ -187,6 +187,14 @@ def test_an_export_is_not_completed_under_the_name_of_the_store(kept: str, run: 
     assert "carts.jsonl.unfinished is a file of the store" in run("export", kept, "carts", "carts.jsonl", code=2).stderr
 
 
+def test_what_is_imported_is_not_overwritten_by_the_records_that_are_refused(db: str, run: Run) -> None:
+    Path("in.jsonl").write_text(LINES)
+    refused = run("import", db, "carts", "in.jsonl", "--errors", "./in.jsonl", code=2)
+    assert "./in.jsonl is what is imported" in refused.stderr
+    assert Path("in.jsonl").read_text() == LINES
+    assert contents(db) == {}
+
+
 def test_another_database_is_not_overwritten(db: str, run: Run) -> None:
     with ttlstore.open("another.db") as another:
         another.create_collection("carts").create({"id": "b", "n": 2})

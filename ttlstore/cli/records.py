@@ -92,7 +92,7 @@ class Source:
 def check_target(name: str, store: str) -> None:
     """Refuse to write over the store or another database. Raises UsageError."""
     # By its names and by stat. It is not opened: closing it would drop the locks that SQLite holds there.
-    if any(_is_same(name, own) for path in (store, os.path.realpath(store)) for own in _files(path)):
+    if any(is_same(name, own) for path in (store, os.path.realpath(store)) for own in _files(path)):
         raise click.UsageError(f"{name} is a file of the store {store}, and would be overwritten: name another file")
     if _is_database(name):
         raise click.UsageError(f"{name} is a database, and would be overwritten: name another file, or remove it first")
@@ -102,7 +102,8 @@ def _files(store: str) -> list[str]:
     return [f"{store}{ending}" for ending in _OF_A_STORE]
 
 
-def _is_same(one: str, other: str) -> bool:
+def is_same(one: str, other: str) -> bool:
+    """Whether two names are of one file, or would be."""
     try:
         return os.path.samefile(one, other)
     except OSError:  # one is not there, and could be made

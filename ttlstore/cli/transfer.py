@@ -13,7 +13,7 @@ from ttlstore.cli.opening import opened
 from ttlstore.cli.output import counted, json_text
 from ttlstore.cli.params import collection_argument, complete_file, store_command
 from ttlstore.cli.progress import interrupted, progress
-from ttlstore.cli.records import STDIO, UNFINISHED, Record, Source, check_target, write_documents
+from ttlstore.cli.records import STDIO, UNFINISHED, Record, Source, check_target, is_same, write_documents
 from ttlstore.errors import InvalidDocument, InvalidTtl, TtlStoreError
 
 if TYPE_CHECKING:
@@ -112,6 +112,8 @@ def import_command(db: str, collection: str, file: str, errors: str | None, skip
         store = resources.enter_context(opened(db))
         if errors:
             check_target(errors, store.name)
+            if file != STDIO and is_same(errors, file):
+                raise click.UsageError(f"{errors} is what is imported, and would be overwritten: name another file")
         documents = store.collection(collection)
         try:
             refused = resources.enter_context(open(errors, "a" if skip else "w")) if errors else None

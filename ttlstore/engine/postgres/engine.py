@@ -196,8 +196,8 @@ class PostgresEngine(PostgresTransactions):
         arranged = statement.arrange(row)
         connection = self._connections.mine()
         if connection is not None:
-            count, written, late = _written(self._run(connection, telling(statement.sql), arranged), ts)
-            return count, self._dated_anew(connection, [row]) if late else written
+            count, dated, late = _written(self._run(connection, telling(statement.sql), arranged), ts)
+            return count, self._dated_anew(connection, [row]) if late else dated
         connection = self._connections.take()
         try:
             return self._again(lambda: _written(self._run(connection, statement.sql, arranged), ts))[:2]
@@ -289,7 +289,7 @@ class PostgresEngine(PostgresTransactions):
             if meanwhile is None:
                 sql, values = many
                 written = self._run(connection, telling(sql), values).fetchall()
-                if any(late for _, *said in written for late in said):
+                if any(row[-1] is True for row in written):  # as `_written` tells it
                     self._dated_anew(connection, rows)
                 return len(written)
             try:
